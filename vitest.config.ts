@@ -9,6 +9,8 @@ export default defineConfig({
     include: ["tests/**/*.test.ts"],
     pool: "forks",
     maxWorkers: 2,
+    // The built files are loaded by Node itself, untransformed: the same text, and the same single copy, that workers load.
+    server: { deps: { external: [/\/dist\/(?:src|workers|examples|bench)\//] } },
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 10_000,
