@@ -96,7 +96,9 @@ export function normalizeAxes(
 
 /** Refuses what is not a list of non-negative integers. */
 export function requireShape(operation: string, argument: string, shape: readonly number[]): Shape {
-  if (!Array.isArray(shape) || !shape.every((extent) => Number.isSafeInteger(extent) && extent >= 0)) {
+  const valid: boolean =
+    Array.isArray(shape) && shape.every((extent) => Number.isSafeInteger(extent) && extent >= 0);
+  if (!valid) {
     throw new ShapeError({
       operation,
       argument,
