@@ -4,9 +4,9 @@
 import { at } from "../base/at.js";
 import { isFloating } from "../base/dtype.js";
 import { ArgumentError } from "../base/errors.js";
-import type { Equation, Graph, OpName, OpParams, ValueId } from "../ir/graph.js";
+import type { Equation, Graph, ValueId } from "../ir/graph.js";
 import { GraphBuilder, lookup } from "../primitives/builder.js";
-import type { JvpRule, Tangent } from "../primitives/row.js";
+import type { Tangent } from "../primitives/row.js";
 import { zeroDerivative } from "../primitives/row.js";
 import { rowOf } from "../primitives/table.js";
 

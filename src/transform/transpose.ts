@@ -3,9 +3,9 @@
  */
 import { at } from "../base/at.js";
 import { DerivativeError } from "../base/errors.js";
-import type { Equation, Graph, OpName, OpParams, ValueId } from "../ir/graph.js";
+import type { Equation, Graph, ValueId } from "../ir/graph.js";
 import { GraphBuilder, lookup } from "../primitives/builder.js";
-import type { Tangent, TransposeRule } from "../primitives/row.js";
+import type { Tangent } from "../primitives/row.js";
 import { notLinear } from "../primitives/row.js";
 import { addTangents } from "../primitives/tangent.js";
 import { rowOf } from "../primitives/table.js";

@@ -3,9 +3,8 @@
  */
 import { at } from "../base/at.js";
 import { ArgumentError } from "../base/errors.js";
-import type { Graph, OpName, OpParams, ValueId } from "../ir/graph.js";
+import type { Graph, ValueId } from "../ir/graph.js";
 import { GraphBuilder, lookup } from "../primitives/builder.js";
-import type { BatchRule } from "../primitives/row.js";
 import { rowOf } from "../primitives/table.js";
 
 /**
