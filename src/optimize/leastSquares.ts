@@ -1,0 +1,208 @@
+/**
+ * `leastSquares`: nonlinear least squares with SciPy's options and result, over whatever adapts to a
+ * `LeastSquaresProblem`. A method is a pair of a descent and a search; this file lists them and checks the options.
+ */
+import { ArgumentError, ShapeError } from "../base/errors.js";
+import { dampedGaussNewton } from "./descent.js";
+import type { Descent, VariableScale } from "./descent.js";
+import { entry } from "./entry.js";
+import { reporterOf, standardLog } from "./iterationTable.js";
+import type { Log, Verbosity } from "./iterationTable.js";
+import { lossOf } from "./loss.js";
+import type { LossFunction, LossName } from "./loss.js";
+import { copyVector, plainProblem, requireJacobianOption } from "./plainProblem.js";
+import type { NumericVector, PlainJacobianOption, PlainResidual } from "./plainProblem.js";
+import type { LeastSquaresProblem } from "./problem.js";
+import type { IterationState, LeastSquaresResult } from "./result.js";
+import { trustRegionSearch } from "./search.js";
+import type { Search } from "./search.js";
+import { solve } from "./solve.js";
+import { tolerancesOf } from "./termination.js";
+import type { ToleranceOptions } from "./termination.js";
+
+/** The options of every least-squares problem. */
+export interface LeastSquaresOptions extends ToleranceOptions {
+  /** `"lm"` (Levenberg-Marquardt), the default and so far the only one. */
+  readonly method?: string | undefined;
+  /** Not yet taken by any method. */
+  readonly bounds?: unknown;
+  /** The size of each variable, or `"jac"` (the default) to take it from the columns of the Jacobian. */
+  readonly xScale?: NumericVector | "jac" | undefined;
+  /** A robust loss; `"linear"`, plain squares, by default. */
+  readonly loss?: LossName | LossFunction | undefined;
+  /** The residual size at which a loss begins to treat a row as an outlier; 1 by default. */
+  readonly fScale?: number | undefined;
+  /** The largest number of residual evaluations, finite differences not counted; `100·n` by default. */
+  readonly maxNfev?: number | null | undefined;
+  /** Called after each iteration; returning `true`, or a promise of it, stops with status -2. */
+  readonly callback?: ((state: IterationState) => unknown) | undefined;
+  /** 0: silent (default), 1: a closing sentence, 2: a table of iterations too. */
+  readonly verbose?: Verbosity | undefined;
+  /** Where `verbose` writes; the standard output by default. */
+  readonly log?: Log | undefined;
+  /** Aborting it rejects the call with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The options for a plain function. */
+export interface PlainLeastSquaresOptions extends LeastSquaresOptions {
+  /** The Jacobian: a function, or finite differences (`"2-point"`, the default, or `"3-point"`). */
+  readonly jac?: PlainJacobianOption | undefined;
+}
+
+/** A method: what proposes steps and what judges them. */
+interface Composition {
+  readonly descent: (scale: VariableScale) => Descent;
+  readonly search: () => Search;
+}
+
+const methods: Readonly<Record<string, Composition>> = {
+  lm: { descent: dampedGaussNewton, search: () => trustRegionSearch() },
+};
+
+/** The default of `ftol`, `xtol` and `gtol`. */
+const standardTolerance = 1e-8;
+
+/**
+ * Minimises `½‖fun(x)‖²` from `x0`.
+ *
+ * `fun` is a plain function from `x` (`Float64Array`, `[n]`) to the residual (`Float64Array` or numbers, `[m]`, any m
+ * and n), sync or async. The method is Levenberg and Marquardt's, in the form of Ceres Solver.
+ *
+ * @throws ArgumentError, ShapeError for bad input; NonFiniteError for a residual or Jacobian with NaN or infinity where
+ * the run cannot step around it. A non-finite residual at a trial point only shortens the step.
+ */
+export async function leastSquares(
+  fun: PlainResidual,
+  x0: NumericVector,
+  options: PlainLeastSquaresOptions = {},
+): Promise<LeastSquaresResult> {
+  const operation = "leastSquares";
+  if (typeof fun !== "function") {
+    throw new ArgumentError({
+      operation,
+      argument: "fun",
+      found: typeof fun,
+      expected: "a function from x to residuals",
+    });
+  }
+  const start = requireStart(operation, x0);
+  const jac = requireJacobianOption(operation, options.jac ?? "2-point");
+  const scale = scaleOf(operation, options.xScale, start.length);
+  const typical = scale === "jac" ? start.map((value) => Math.abs(value) || 1) : scale;
+  return solveProblem(
+    operation,
+    plainProblem(operation, fun, jac, typical),
+    start,
+    options,
+    standardTolerance,
+  );
+}
+
+/** Solves any problem that adapts to the interface. `operation` is the public name to use in errors. */
+export async function solveProblem(
+  operation: string,
+  problem: LeastSquaresProblem,
+  x0: NumericVector,
+  options: LeastSquaresOptions,
+  tolerance = standardTolerance,
+): Promise<LeastSquaresResult> {
+  const start = requireStart(operation, x0);
+  if (start.length !== problem.dimX) {
+    throw new ShapeError({
+      operation,
+      argument: "x0",
+      found: `${start.length} entries`,
+      expected: `${problem.dimX}, the number of variables of the problem`,
+    });
+  }
+  const { descent, search } = compositionOf(operation, options);
+  options.signal?.throwIfAborted();
+  return solve(problem, start, {
+    operation,
+    descent: descent(scaleOf(operation, options.xScale, start.length)),
+    search: search(),
+    loss: lossOf(operation, options.loss ?? "linear", options.fScale ?? 1),
+    tolerances: tolerancesOf(operation, options, tolerance),
+    maxNfev: evaluationsOf(operation, options.maxNfev ?? 100 * start.length),
+    reporter: reporterOf(options.verbose ?? 0, options.log ?? standardLog),
+    callback: options.callback,
+    signal: options.signal,
+  });
+}
+
+function compositionOf(operation: string, { method = "lm", bounds }: LeastSquaresOptions): Composition {
+  const known = Object.keys(methods)
+    .map((name) => `"${name}"`)
+    .join(", ");
+  const composition = Object.hasOwn(methods, method) ? methods[method] : undefined;
+  if (composition === undefined) {
+    throw new ArgumentError({
+      operation,
+      argument: "options.method",
+      found: `"${method}"`,
+      expected: `a method that exists: ${known}`,
+      remedy: `leave it out, or use ${known}`,
+    });
+  }
+  if (bounds != null) {
+    throw new ArgumentError({
+      operation,
+      argument: "options.bounds",
+      found: "given",
+      expected: `no bounds, because no method that exists takes them (${known})`,
+      remedy: "express the variable through one without bounds, for example its logarithm",
+    });
+  }
+  return composition;
+}
+
+function requireStart(operation: string, x0: NumericVector): Float64Array {
+  const start = copyVector(operation, "x0", x0);
+  if (start.length === 0) {
+    throw new ShapeError({ operation, argument: "x0", found: "empty", expected: "at least one variable" });
+  }
+  const index = start.findIndex((value) => !Number.isFinite(value));
+  if (index >= 0) {
+    throw new ArgumentError({
+      operation,
+      argument: `x0[${index}]`,
+      found: String(entry(start, index)),
+      expected: "a finite number",
+    });
+  }
+  return start;
+}
+
+function scaleOf(operation: string, xScale: NumericVector | "jac" | undefined, n: number): VariableScale {
+  if (xScale === undefined || xScale === "jac") return "jac";
+  const argument = "options.xScale";
+  const scale = copyVector(operation, argument, xScale);
+  if (scale.length !== n) {
+    throw new ShapeError({
+      operation,
+      argument,
+      found: `${scale.length} entries`,
+      expected: `${n}, one per variable`,
+    });
+  }
+  if (!scale.every((size) => size > 0 && Number.isFinite(size))) {
+    throw new ArgumentError({
+      operation,
+      argument,
+      found: `[${scale.join(", ")}]`,
+      expected: "positive numbers",
+    });
+  }
+  return scale;
+}
+
+function evaluationsOf(operation: string, maxNfev: number): number {
+  if (Number.isInteger(maxNfev) && maxNfev > 0) return maxNfev;
+  throw new ArgumentError({
+    operation,
+    argument: "options.maxNfev",
+    found: String(maxNfev),
+    expected: "a positive integer",
+  });
+}

@@ -1,0 +1,27 @@
+/**
+ * What a least-squares optimizer needs to know of a problem, and nothing else. Plain functions, curve fits and objective
+ * functions on a pool all adapt to this interface, so that the optimizer is written once.
+ */
+
+/** A value, or the promise of one. */
+export type MaybePromise<T> = T | PromiseLike<T>;
+
+/** The rows `[start, end)` of the residual that one objective contributes. */
+export interface ObjectiveRows {
+  readonly name: string;
+  readonly rows: readonly [start: number, end: number];
+}
+
+/** Minimise `½‖residual(x)‖²`, or a robust form of it, over `x` of `dimX` numbers. */
+export interface LeastSquaresProblem {
+  readonly dimX: number;
+  /** The residual at `x`, of one length at every `x`. `x` belongs to the callee. */
+  residual(x: Float64Array): MaybePromise<Float64Array>;
+  /**
+   * The Jacobian at `x`, row-major `[dimF, dimX]`. `residual` is what `residual(x)` gave there, for those who can use
+   * it. The array returned may be used again by the next call; the optimizer copies what it keeps.
+   */
+  jacobian(x: Float64Array, residual: Float64Array): MaybePromise<Float64Array>;
+  /** Which rows belong to which objective: for error messages and for the report. */
+  readonly objectives?: readonly ObjectiveRows[];
+}
