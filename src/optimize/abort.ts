@@ -2,6 +2,7 @@
  * Waiting that an `AbortSignal` can end. The optimizer awaits user functions that may never settle, and calls others
  * that never yield; in both cases the caller's signal has to be heard.
  */
+import { isPromiseLike } from "./problem.js";
 import type { MaybePromise } from "./problem.js";
 
 /** Awaits values until the signal aborts, then rejects with its reason. */
@@ -14,11 +15,6 @@ export interface Patience {
 
 /** Milliseconds of uninterrupted work after which a breath lets the event loop turn. */
 const longestWork = 20;
-
-/** True for promises and everything else that can be awaited like one. */
-export function isPromiseLike<T>(value: MaybePromise<T>): value is PromiseLike<T> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
-}
 
 /** Patience bounded by `signal`; without one it waits for ever. */
 export function patienceOf(signal: AbortSignal | undefined): Patience {

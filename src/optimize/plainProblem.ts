@@ -3,9 +3,9 @@
  * so that a wrong shape is refused by name and a buffer that the user fills again cannot change a result.
  */
 import { ArgumentError, ShapeError } from "../base/errors.js";
-import { isPromiseLike } from "./abort.js";
 import { differenceJacobian } from "./finiteDifference.js";
 import type { DifferenceScheme } from "./finiteDifference.js";
+import { after } from "./problem.js";
 import type { LeastSquaresProblem, MaybePromise } from "./problem.js";
 
 /** A vector as plain code has it. */
@@ -67,11 +67,6 @@ export function requireJacobianOption(operation: string, jac: unknown): PlainJac
     found: typeof jac === "string" ? `"${jac}"` : typeof jac,
     expected: `"2-point", "3-point" or a function`,
   });
-}
-
-/** Applies `then` at once to a value, later to a promise: a sync function's buffer is copied before its next call. */
-function after<T, U>(value: MaybePromise<T>, then: (value: T) => U): MaybePromise<U> {
-  return isPromiseLike(value) ? value.then(then) : then(value);
 }
 
 /** A user's vector as a `Float64Array` of our own. */

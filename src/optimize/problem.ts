@@ -6,6 +6,16 @@
 /** A value, or the promise of one. */
 export type MaybePromise<T> = T | PromiseLike<T>;
 
+/** True for promises and everything else that can be awaited like one. */
+export function isPromiseLike<T>(value: MaybePromise<T>): value is PromiseLike<T> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+/** Applies `next` at once to a value, later to a promise: a sync function's buffer is read before its next call. */
+export function after<T, U>(value: MaybePromise<T>, next: (value: T) => U): MaybePromise<U> {
+  return isPromiseLike(value) ? value.then(next) : next(value);
+}
+
 /** The rows `[start, end)` of the residual that one objective contributes. */
 export interface ObjectiveRows {
   readonly name: string;
