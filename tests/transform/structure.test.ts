@@ -85,13 +85,13 @@ const recipes = fc.letrec<{ node: Recipe }>((tie) => ({
     fc.record({ kind: fc.constantFrom("add", "mul", "divide", "where"), of: tie("node"), and: tie("node") }),
     fc.record({ kind: fc.constant("dot" as const), of: tie("node"), phase: fc.nat(3) }),
     fc.record({ kind: fc.constant("halves" as const), of: tie("node") }),
-    fc.record({ kind: fc.constant("neighbours" as const), of: tie("node") }),
+    fc.record({ kind: fc.constantFrom("neighbours", "shift"), of: tie("node") }),
   ),
 })).node;
 
 type Recipe =
   | { kind: "x" }
-  | { kind: "sin" | "tanh" | "neg" | "square" | "halves" | "neighbours"; of: Recipe }
+  | { kind: "sin" | "tanh" | "neg" | "square" | "halves" | "neighbours" | "shift"; of: Recipe }
   | { kind: "add" | "mul" | "divide" | "where"; of: Recipe; and: Recipe }
   | { kind: "dot"; of: Recipe; phase: number };
 
@@ -115,6 +115,8 @@ function cook(b: GraphBuilder, x: ValueId, recipe: Recipe): ValueId {
       const product = b.apply("mul", part(1, size), part(0, size - 1));
       return b.emit("pad", [product], { low: [0], high: [1], interior: [0] });
     }
+    case "shift":
+      return b.emit("pad", [b.apply("sin", part(1, 4))], { low: [2], high: [1], interior: [0] });
     case "dot":
       return b.emit(
         "contract",
