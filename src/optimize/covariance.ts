@@ -6,8 +6,19 @@ import { entry } from "./entry.js";
 import { rightSvd } from "./svd.js";
 import { Triangle } from "./triangle.js";
 
-/** `(JᵀJ)⁻¹`, row-major `[n, n]`, or `undefined` if `J` (row-major `[m, n]`) is rank-deficient to working precision. */
-export function inverseNormalMatrix(jacobian: Float64Array, m: number, n: number): Float64Array | undefined {
+/** Entries wrong by some part make singular values wrong by about that part; what is left under a few times it is noise. */
+const margin = 8;
+
+/**
+ * `(JᵀJ)⁻¹`, row-major `[n, n]`, or `undefined` if `J` (row-major `[m, n]`) is rank-deficient as far as its entries can
+ * tell, which are right to a part of `accuracy`.
+ */
+export function inverseNormalMatrix(
+  jacobian: Float64Array,
+  m: number,
+  n: number,
+  accuracy = m * Number.EPSILON,
+): Float64Array | undefined {
   if (m < n) return undefined;
   const triangle = Triangle.of(jacobian, new Float64Array(m), n);
   // Columns of unit length: what counts as deficient must not depend on the units of the parameters.
@@ -15,7 +26,7 @@ export function inverseNormalMatrix(jacobian: Float64Array, m: number, n: number
   if (norms.includes(0)) return undefined;
   const scaled = triangle.toMatrix().map((value, index) => value / entry(norms, index % n));
   const { values, vectors } = rightSvd(scaled, n);
-  if (Math.min(...values) <= Number.EPSILON * m * Math.max(...values)) return undefined;
+  if (Math.min(...values) <= margin * accuracy * Math.max(...values)) return undefined;
 
   const inverse = new Float64Array(n * n);
   for (let i = 0; i < n; i++) {

@@ -5,6 +5,7 @@ import { curveData, byName } from "./curveData.js";
 import type { CurveData, Parameters, PerParameter } from "./curveData.js";
 import { inverseNormalMatrix } from "./covariance.js";
 import { entry } from "./entry.js";
+import { differenceAccuracy } from "./finiteDifference.js";
 import type { DifferenceScheme } from "./finiteDifference.js";
 import { solveProblem } from "./leastSquares.js";
 import type { LeastSquaresOptions } from "./leastSquares.js";
@@ -69,7 +70,8 @@ export async function curveFit<X, P extends PerParameter<P>>(
     { ...options, maxNfev, xScale: scaleInOrder(xScale, data.names) },
     standardTolerance,
   );
-  return { ...fit, ...uncertainty<P>(fit, data, options.absoluteSigma ?? false) };
+  const accuracy = typeof options.jac === "string" ? differenceAccuracy[options.jac] : undefined;
+  return { ...fit, ...uncertainty<P>(fit, data, options.absoluteSigma ?? false, accuracy) };
 }
 
 function scaleInOrder(xScale: Parameters | "jac", names: readonly string[]): number[] | "jac" {
@@ -82,10 +84,11 @@ function uncertainty<P>(
   fit: LeastSquaresResult,
   { names, y }: CurveData,
   absoluteSigma: boolean,
+  accuracy: number | undefined,
 ): Pick<CurveFitResult<P>, "popt" | "stderr" | "pcov" | "names" | "warnings"> {
   const m = y.length;
   const n = names.length;
-  const inverse = inverseNormalMatrix(fit.jac, m, n);
+  const inverse = inverseNormalMatrix(fit.jac, m, n, accuracy);
   const warnings: string[] = [];
   if (!fit.success) warnings.push(`The fit did not converge: ${fit.message}`);
   if (inverse === undefined) {

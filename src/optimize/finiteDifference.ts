@@ -17,6 +17,12 @@ const relativeStep: Readonly<Record<DifferenceScheme, number>> = {
   "3-point": Number.EPSILON ** (1 / 3),
 };
 
+/** To which part of itself an entry of a difference Jacobian is right, about. */
+export const differenceAccuracy: Readonly<Record<DifferenceScheme, number>> = {
+  "2-point": Number.EPSILON ** (1 / 2),
+  "3-point": Number.EPSILON ** (2 / 3),
+};
+
 /** A variable that has shrunk to nothing is stepped as if it still had this part of its typical size. */
 const smallestPart = 1e-3;
 

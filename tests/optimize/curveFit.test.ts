@@ -64,14 +64,19 @@ describe("a straight line", () => {
 });
 
 describe("data that do not determine the parameters", () => {
-  it("give infinite variances and a warning", async () => {
+  it.each(["2-point", "3-point"] as const)("give infinite variances and a warning (%s)", async (jac) => {
     const product = (at: readonly number[], { a, b }: { a: number; b: number }): number[] =>
       at.map((value) => a * b * value);
-    const fit = await curveFit(product, x, y, { p0: { a: 1, b: 1 }, jac: "3-point" });
+    const fit = await curveFit(product, x, y, { p0: { a: 1, b: 1 }, jac });
     expect(fit.popt.a * fit.popt.b).toBeCloseTo(38 / 30, 8);
     expect(fit.pcov.flat()).toEqual([Infinity, Infinity, Infinity, Infinity]);
     expect(fit.stderr).toEqual({ a: Infinity, b: Infinity });
     expect(fit.warnings).toEqual([expect.stringMatching(/rank-deficient/)]);
+    // Deficient in a way that the errors of differences hide.
+    const shifted = (at: readonly number[], { a, b, c }: { a: number; b: number; c: number }): number[] =>
+      at.map((value) => a * Math.exp(b + c * value));
+    const hidden = await curveFit(shifted, x, y, { p0: { a: 1, b: 0.3, c: 0.1 }, jac });
+    expect(hidden.stderr).toEqual({ a: Infinity, b: Infinity, c: Infinity });
   });
 
   it("give infinite variances if a parameter has no effect, or there are too few observations", async () => {
