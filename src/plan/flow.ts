@@ -5,7 +5,7 @@
 import { at } from "../base/at.js";
 import type { Place } from "./place.js";
 import { planError } from "./place.js";
-import type { BufferName, BufferType, CollectiveInstruction, Instruction, Plan } from "./plan.js";
+import type { BufferName, BufferType, CollectiveInstruction, Instruction, Plan, PlanTables } from "./plan.js";
 import { entryOf, formatType, sameType, windowOf } from "./plan.js";
 
 interface Buffer {
@@ -241,7 +241,7 @@ export function checkFlow(plan: Plan, rank: number): void {
 
 /** The type of every buffer that an instruction defines, for lists that `checkFlow` has accepted. */
 export function definitions(
-  plan: Plan,
+  plan: PlanTables,
   instruction: Instruction,
   typeOf: (name: BufferName) => BufferType,
 ): [BufferName, BufferType][] {

@@ -148,14 +148,18 @@ export type Instruction =
   | LoopInstruction
   | FreeInstruction;
 
-/** Instruction lists for all ranks, and what they refer to. */
-export interface Plan<Graph = unknown> {
-  readonly version: 1;
-  readonly ranks: number;
+/** What instructions refer to by name. */
+export interface PlanTables<Graph = unknown> {
   readonly programs: Readonly<Record<string, PlanProgram<Graph>>>;
   readonly regions: Readonly<Record<string, Region>>;
   /** Lists of ranks. */
   readonly groups: Readonly<Record<string, readonly number[]>>;
+}
+
+/** Instruction lists for all ranks, and what they refer to. */
+export interface Plan<Graph = unknown> extends PlanTables<Graph> {
+  readonly version: 1;
+  readonly ranks: number;
   /** One list per rank. */
   readonly lists: readonly (readonly Instruction[])[];
 }

@@ -376,10 +376,12 @@ describe("verify refuses what has not the form of a plan", () => {
     ["a rank twice in a group", broken((p) => (p["groups"] = { all: [0, 0] })), /expected each rank once/],
     [
       "a name that objects reserve",
-      broken((p) => (p["regions"] = JSON.parse('{"__proto__": {"dtype":"bool","shape":[],"role":"input"}}'))),
+      broken((p) => {
+        p["regions"] = JSON.parse('{"__proto__": {"dtype":"bool","shape":[],"role":"input"}}') as unknown;
+      }),
       /"__proto__", expected a name that objects do not reserve/,
     ],
-    ["an inherited field", Object.create(good), /plan.version is undefined/],
+    ["an inherited field", Object.create(good) as unknown, /plan.version is undefined/],
     [
       "a reference to an inherited name",
       broken((p) => (p["lists"] = [[load("x", "toString"), ...free("x")]])),

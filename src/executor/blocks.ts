@@ -1,0 +1,82 @@
+/** The control blocks of a pool's ranks in the heap, and what can be read from them while the ranks work. */
+import { at } from "../base/at.js";
+import type { Block, Heap } from "../heap/heap.js";
+import type { ControlBlock } from "../transports/words.js";
+import {
+  controlBlock,
+  controlBytes,
+  controlFloat,
+  controlWord,
+  timelineLength,
+  timelineStride,
+} from "../transports/words.js";
+
+/** One piece of work of a rank. */
+export interface TimelineEntry {
+  readonly rank: number;
+  /** The objective, program or loop. */
+  readonly task: string;
+  /** Milliseconds of the wall clock. */
+  readonly start: number;
+  readonly end: number;
+  readonly bytes: number;
+}
+
+/** What a rank has done so far. */
+export interface RankCounters {
+  /** Milliseconds spent in programs and bodies. */
+  readonly busy: number;
+  readonly steps: number;
+  readonly iterations: number;
+}
+
+export class RankBlocks {
+  readonly #heap: Heap;
+  readonly #blocks: readonly Block[];
+
+  constructor(heap: Heap, ranks: number) {
+    this.#heap = heap;
+    this.#blocks = Array.from({ length: ranks }, (_, rank) =>
+      heap.allocate(controlBytes, `the words of rank ${rank}`),
+    );
+  }
+
+  address(rank: number): number {
+    return at(this.#blocks, rank).address;
+  }
+
+  view(rank: number): ControlBlock {
+    return controlBlock(this.#heap.memory.buffer, this.address(rank));
+  }
+
+  counters(rank: number): RankCounters {
+    const { floats } = this.view(rank);
+    return {
+      busy: at(floats, controlFloat.busy),
+      steps: at(floats, controlFloat.steps),
+      iterations: at(floats, controlFloat.iterations),
+    };
+  }
+
+  /** The latest entries of a rank, oldest first. */
+  timeline(rank: number, taskName: (task: number) => string | undefined): TimelineEntry[] {
+    const { words, timeline } = this.view(rank);
+    const count = Atomics.load(words, controlWord.entries);
+    const entries: TimelineEntry[] = [];
+    for (let entry = Math.max(0, count - timelineLength); entry < count; entry++) {
+      const slot = (entry % timelineLength) * timelineStride;
+      entries.push({
+        rank,
+        task: taskName(at(timeline, slot)) ?? "",
+        start: at(timeline, slot + 1),
+        end: at(timeline, slot + 2),
+        bytes: at(timeline, slot + 3),
+      });
+    }
+    return entries;
+  }
+
+  free(): void {
+    for (const block of this.#blocks) block.free();
+  }
+}

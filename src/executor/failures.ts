@@ -1,0 +1,63 @@
+/** From how a step ended on each rank to the one error that its caller gets. */
+import { at } from "../base/at.js";
+import type { HeddleError } from "../base/errors.js";
+import { RankError, RankLostError } from "../base/errors.js";
+import type { ErrorWire } from "../closure/error-wire.js";
+import { errorFromWire } from "../closure/error-wire.js";
+import type { StepOutcome } from "../transports/transport.js";
+
+/** The error for something that a rank ran and that threw. */
+export function rankError(
+  rank: number,
+  wire: ErrorWire,
+  where: { readonly task?: string; readonly index?: number },
+): RankError {
+  const what = where.index === undefined ? (where.task ?? "a step") : `iteration ${where.index}`;
+  return new RankError({
+    operation: `${what} on rank ${rank}`,
+    found: wire.thrown === undefined ? `${wire.name}: ${wire.message}` : `threw ${wire.message}`,
+    rank,
+    ...where,
+    ...(wire.stack === undefined ? {} : { workerStack: wire.stack }),
+    cause: errorFromWire(wire),
+  });
+}
+
+/** The error for a rank whose thread ended. */
+export function rankLostError(
+  rank: number,
+  reason: string,
+  where: { readonly task?: string; readonly index?: number; readonly held?: string },
+): RankLostError {
+  const what = where.held ?? where.task ?? "a call";
+  return new RankLostError({
+    operation: `${what} on rank ${rank}`,
+    found: `the rank was lost: ${reason}`,
+    remedy: "the rank is started again; what it was doing was not finished",
+    rank,
+    ...(where.task === undefined ? {} : { task: where.task }),
+    ...(where.index === undefined ? {} : { index: where.index }),
+  });
+}
+
+/** The error of a step: a lost rank first, then the lowest rank that threw. `undefined` if all went well. */
+export function stepError(
+  ranks: readonly number[],
+  outcomes: readonly StepOutcome[],
+  taskName: (task: number) => string | undefined,
+): HeddleError | undefined {
+  const where = (task: number): { task?: string } => {
+    const name = taskName(task);
+    return name === undefined ? {} : { task: name };
+  };
+  for (const kind of ["lost", "failed"] as const) {
+    for (let i = 0; i < outcomes.length; i++) {
+      const outcome = at(outcomes, i);
+      if (outcome.kind !== kind) continue;
+      return outcome.kind === "lost"
+        ? rankLostError(at(ranks, i), outcome.reason, where(outcome.task))
+        : rankError(at(ranks, i), outcome.error, where(outcome.task));
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,112 @@
+/** Reads and checks what a pool is asked to be. The environment is looked at here and nowhere else. */
+import { availableParallelism } from "node:os";
+import type { DeviceKind } from "../base/device-kind.js";
+import { deviceKinds } from "../base/device-kind.js";
+import { ArgumentError } from "../base/errors.js";
+import type { PoolEvent } from "./events.js";
+
+/** What a rank is asked to be. */
+export interface RankRequest {
+  /** `"auto"` is the best device that this version has: `"wasm"`. */
+  readonly device?: "auto" | DeviceKind;
+}
+
+/** How a pool is made. */
+export interface PoolOptions {
+  /**
+   * How many ranks, or a request for each. Default: `HEDDLE_NUM_RANKS`, or else the number of processors that the
+   * process may use.
+   */
+  readonly ranks?: number | readonly RankRequest[];
+  /** The device of ranks that do not name one. Default: `HEDDLE_DEVICE`, or else `"auto"`. */
+  readonly device?: "auto" | DeviceKind;
+  /** Ranks take turns in the calling thread, in a fixed order: for tests and for stepping through with a debugger. */
+  readonly inProcess?: boolean;
+  /** Bytes that a rank's buffers may take per plan. Default: 1 GiB. */
+  readonly memory?: number;
+  /** Closes the pool when aborted. */
+  readonly signal?: AbortSignal;
+  /** Told of what happens to the pool's ranks. */
+  readonly onEvent?: (event: PoolEvent) => void;
+}
+
+/** A pool's settings with every default filled in. */
+export interface PoolSettings {
+  readonly devices: readonly DeviceKind[];
+  readonly inProcess: boolean;
+  readonly memory: number;
+  readonly signal: AbortSignal | undefined;
+  readonly onEvent: ((event: PoolEvent) => void) | undefined;
+}
+
+const mostRanks = 1024;
+const defaultMemory = 2 ** 30;
+
+function refuse(argument: string, found: unknown, expected: string, remedy?: string): never {
+  throw new ArgumentError({
+    operation: "createPool",
+    argument,
+    found: typeof found === "string" ? JSON.stringify(found) : String(found),
+    expected,
+    ...(remedy === undefined ? {} : { remedy }),
+  });
+}
+
+function resolveDevice(argument: string, device: unknown): DeviceKind {
+  if (device === "auto") return "wasm";
+  const kind = deviceKinds.find((known) => known === device);
+  if (kind !== undefined) return kind;
+  if (device === "webgpu" || device === "native") {
+    refuse(argument, device, "a device that this version has", 'it comes with a later version; use "wasm"');
+  }
+  refuse(argument, device, `"auto" or one of ${deviceKinds.join(", ")}`);
+}
+
+function resolveCount(argument: string, count: number): number {
+  if (!Number.isSafeInteger(count) || count < 1 || count > mostRanks) {
+    refuse(argument, count, `an integer from 1 to ${mostRanks}`);
+  }
+  return count;
+}
+
+/** Fills in defaults and refuses what no pool can be. */
+export function resolveOptions(
+  options: PoolOptions,
+  environment: NodeJS.ProcessEnv = process.env,
+): PoolSettings {
+  if (typeof options !== "object" || (options as unknown) === null) refuse("options", options, "an object");
+  const known = new Set(["ranks", "device", "inProcess", "memory", "signal", "onEvent"]);
+  for (const key of Object.keys(options)) {
+    if (!known.has(key)) refuse(`options.${key}`, "set", `only ${[...known].join(", ")}`, "remove it");
+  }
+  const { memory = defaultMemory, signal, onEvent, inProcess = false } = options;
+  const environmentDevice = environment["HEDDLE_DEVICE"];
+  const fallback =
+    options.device !== undefined
+      ? resolveDevice("device", options.device)
+      : environmentDevice !== undefined && environmentDevice !== ""
+        ? resolveDevice("HEDDLE_DEVICE", environmentDevice)
+        : resolveDevice("device", "auto");
+  const environmentRanks = environment["HEDDLE_NUM_RANKS"];
+  const ranks =
+    options.ranks ??
+    (environmentRanks !== undefined && environmentRanks !== ""
+      ? resolveCount("HEDDLE_NUM_RANKS", Number(environmentRanks))
+      : availableParallelism());
+  if (!Number.isSafeInteger(memory) || memory < 0) refuse("memory", memory, "a number of bytes");
+  if (typeof inProcess !== "boolean") refuse("inProcess", inProcess, "true or false");
+  if (signal !== undefined && !(signal instanceof AbortSignal)) refuse("signal", signal, "an AbortSignal");
+  if (onEvent !== undefined && typeof onEvent !== "function") refuse("onEvent", onEvent, "a function");
+  let devices: DeviceKind[];
+  if (typeof ranks === "number") {
+    devices = new Array<DeviceKind>(resolveCount("ranks", ranks)).fill(fallback);
+  } else {
+    if (!Array.isArray(ranks)) refuse("ranks", ranks, "a number or a list of rank requests");
+    const requests: readonly RankRequest[] = ranks;
+    resolveCount("ranks", requests.length);
+    devices = requests.map(({ device }, rank) =>
+      device === undefined ? fallback : resolveDevice(`ranks[${rank}].device`, device),
+    );
+  }
+  return { devices, inProcess, memory, signal, onEvent };
+}

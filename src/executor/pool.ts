@@ -1,0 +1,191 @@
+/** A pool of ranks, as its users see it. */
+import type { DeviceKind } from "../base/device-kind.js";
+import type { DType, Storage } from "../base/dtype.js";
+import type { Shape } from "../base/shape.js";
+import type { Plan } from "../plan/plan.js";
+import type { TimelineEntry } from "./blocks.js";
+import type { PoolCore, Residency } from "./core.js";
+import { adoptCore, coreOf } from "./cores.js";
+import type { PoolOptions } from "./options.js";
+import { openPool } from "./open.js";
+import type { Arrays, LoadOptions, ProgramReport, ResidentPlan } from "./resident.js";
+
+/** What is known of a rank. */
+export interface RankDescription {
+  readonly rank: number;
+  readonly device: DeviceKind;
+  /** The compiler of its programs. */
+  readonly backend: string;
+  /** The id of its worker thread; 0 if it takes turns in the calling thread. */
+  readonly threadId: number;
+}
+
+/** What a pool has and has done. */
+export interface PoolReport {
+  readonly ranks: readonly (RankDescription & {
+    /** Milliseconds spent in programs and loop bodies. */
+    readonly busy: number;
+    readonly steps: number;
+    readonly iterations: number;
+  })[];
+  readonly plans: readonly {
+    readonly label: string;
+    readonly steps: number;
+    readonly programs: readonly ProgramReport[];
+  }[];
+  /** The heap that all pools of this thread share. */
+  readonly heap: { readonly usedBytes: number; readonly capacity: number; readonly limit: number };
+}
+
+/** An array as plain data. */
+export interface ArrayData {
+  readonly dtype: DType;
+  readonly shape: Shape;
+  /** Row-major. */
+  readonly data: Storage;
+}
+
+/**
+ * Ranks that run plans and loop bodies. Calls queue: each sees the pool to itself. An idle pool never keeps the process
+ * alive; one that is not needed any more is closed, by `await using` or by `close()`.
+ */
+export class Pool {
+  /** The ranks, by number. */
+  get ranks(): readonly RankDescription[] {
+    return coreOf(this).ranks.map(({ rank, device, backend, threadId }) => ({
+      rank,
+      device,
+      backend,
+      threadId,
+    }));
+  }
+
+  /** True after `close()`. */
+  get closed(): boolean {
+    return coreOf(this).queue.closed;
+  }
+
+  /** Verifies a plan, places it in the shared heap and compiles its programs on its ranks. */
+  async load(plan: Plan, options: LoadOptions = {}): Promise<ResidentPlan> {
+    const core = coreOf(this);
+    return new Resident(core, await core.load(plan, options));
+  }
+
+  /**
+   * Runs a plan once.
+   * @param arrays the data of its `input` and `constant` regions
+   * @returns a copy of each `output` region
+   */
+  async run(
+    plan: Plan,
+    arrays: Arrays = {},
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<Record<string, ArrayData>> {
+    const role = (name: string): string | undefined =>
+      Object.hasOwn(plan.regions, name) ? plan.regions[name]?.role : undefined;
+    const pick = (constant: boolean): Arrays =>
+      Object.fromEntries(Object.entries(arrays).filter(([name]) => (role(name) === "constant") === constant));
+    const resident = await this.load(plan, { ...options, constants: pick(true) });
+    try {
+      return await resident.run(
+        pick(false),
+        (region) =>
+          Object.fromEntries(
+            Object.entries(plan.regions)
+              .filter(([, { role: own }]) => own === "output")
+              .map(([name, { dtype, shape }]) => [name, { dtype, shape, data: region(name).slice() }]),
+          ),
+        options,
+      );
+    } finally {
+      await resident.dispose();
+    }
+  }
+
+  /** What the ranks are and what they have done. */
+  report(): PoolReport {
+    const core = coreOf(this);
+    const { usedBytes, capacity, limit } = core.heap.report();
+    return {
+      ranks: this.ranks.map((description) => ({ ...description, ...core.blocks.counters(description.rank) })),
+      plans: [...core.residents.values()].map(({ label, epoch, programs }) => ({
+        label,
+        steps: epoch,
+        programs,
+      })),
+      heap: { usedBytes, capacity, limit },
+    };
+  }
+
+  /** What each rank worked on lately: the last 1024 programs and chunks of iterations. */
+  timeline(): TimelineEntry[] {
+    const core = coreOf(this);
+    return core.settings.devices.flatMap((_, rank) =>
+      core.blocks.timeline(rank, (task) => core.taskName(task)),
+    );
+  }
+
+  /** Ends the ranks. Calls under way reject with `PoolClosedError`. Closing twice is fine. */
+  async close(): Promise<void> {
+    await coreOf(this).close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+class Resident implements ResidentPlan {
+  readonly #core: PoolCore;
+  readonly #residency: Residency;
+
+  constructor(core: PoolCore, residency: Residency) {
+    this.#core = core;
+    this.#residency = residency;
+  }
+
+  get plan(): Plan {
+    return this.#residency.plan;
+  }
+
+  get label(): string {
+    return this.#residency.label;
+  }
+
+  get programs(): readonly ProgramReport[] {
+    return this.#residency.programs;
+  }
+
+  get epoch(): number {
+    return this.#residency.epoch;
+  }
+
+  run<T>(
+    inputs: Arrays,
+    collect: (region: (name: string) => Storage) => T,
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<T> {
+    return this.#core.run(this.#residency, inputs, collect, options.signal);
+  }
+
+  region(name: string): Storage {
+    return this.#core.region(this.#residency, name);
+  }
+
+  dispose(): Promise<void> {
+    return this.#core.dispose(this.#residency);
+  }
+}
+
+/**
+ * Starts a pool of ranks, one worker thread each.
+ *
+ * Rejects with `ArgumentError` for options that no pool can have.
+ * @example
+ * await using pool = await createPool({ ranks: 2 });
+ */
+export async function createPool(options: PoolOptions = {}): Promise<Pool> {
+  const pool = new Pool();
+  adoptCore(pool, await openPool(options));
+  return pool;
+}

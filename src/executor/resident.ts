@@ -1,0 +1,49 @@
+/** A plan that stays on a pool's ranks: loaded and placed once, stepped many times. */
+import type { Storage } from "../base/dtype.js";
+import type { Plan } from "../plan/plan.js";
+
+/** Arrays by the name of their region. */
+export type Arrays = Readonly<Record<string, Storage>>;
+
+/** How a plan is made resident. */
+export interface LoadOptions {
+  /** The data of every region whose role is `constant`; row-major. */
+  readonly constants?: Arrays;
+  /** What errors and reports call the plan. */
+  readonly label?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Where a program runs, and as what. */
+export interface ProgramReport {
+  readonly program: string;
+  readonly rank: number;
+  readonly backend: string;
+  readonly kernels: readonly string[];
+}
+
+/** A resident plan. */
+export interface ResidentPlan {
+  readonly plan: Plan;
+  readonly label: string;
+  /** Programs by rank, with the backend that compiled them. */
+  readonly programs: readonly ProgramReport[];
+  /** How often inputs were published. */
+  readonly epoch: number;
+  /**
+   * One step: publishes `inputs` (regions left out keep what they had), runs all ranks, and hands the regions to
+   * `collect`, which copies what it wants before it returns: the next step overwrites them. Calls queue.
+   *
+   * Rejects with `RankError` if a program throws, `RankLostError` if a rank ends, `EpochError` if a block belongs to
+   * other inputs, `PoolClosedError`, or the signal's reason.
+   */
+  run<T>(
+    inputs: Arrays,
+    collect: (region: (name: string) => Storage) => T,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<T>;
+  /** The memory of a region itself. It changes whenever the plan runs. */
+  region(name: string): Storage;
+  /** Unloads the plan and gives its memory back, after the calls before it. */
+  dispose(): Promise<void>;
+}

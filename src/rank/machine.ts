@@ -1,0 +1,124 @@
+/** A rank: one device for life, the plans that reside on it, and the diary of what it did. */
+import { HeddleError } from "../base/errors.js";
+import type { Device } from "../devices/device.js";
+import { freshBuffer } from "../heap/heap.js";
+import type { Executable } from "../ir/executable.js";
+import type { Loaded, PlanPart, RankInfo, RankService, RankSetup, Resumable } from "../transports/service.js";
+import { controlBlock, controlBytes, controlFloat, planWord } from "../transports/words.js";
+import type { BoundList } from "./bind.js";
+import { bindList } from "./bind.js";
+import { createDevice } from "./devices.js";
+import { faultHook } from "./faults.js";
+import { Interpreter, ringBell } from "./interpreter.js";
+import { Timeline } from "./timeline.js";
+
+interface Resident {
+  readonly part: PlanPart;
+  readonly temporaryBytes: number;
+  bound?: BoundList;
+  /** Private memory of a device that does not share the heap. */
+  reserved?: number;
+}
+
+/** Temporaries start at whole cache lines. */
+function align(bytes: number): number {
+  return Math.ceil(bytes / 64) * 64;
+}
+
+/** The one implementation of a rank; transports decide where it lives. */
+export class RankMachine implements RankService {
+  readonly #setup: RankSetup;
+  readonly #threadId: number;
+  readonly #device: Device;
+  readonly #timeline: Timeline;
+  readonly #floats: Float64Array;
+  readonly #beforeRun: () => void;
+  readonly #executables = new Map<string, Executable>();
+  readonly #residents = new Map<number, Resident>();
+
+  constructor(setup: RankSetup, threadId: number) {
+    this.#setup = setup;
+    this.#threadId = threadId;
+    this.#device = createDevice(setup.device, setup.heap);
+    const block = controlBlock(freshBuffer(setup.heap, setup.control + controlBytes), setup.control);
+    this.#timeline = new Timeline(block);
+    this.#floats = block.floats;
+    this.#beforeRun = faultHook(setup.faults);
+  }
+
+  hello(): RankInfo {
+    const { kind, backend, sharesHeap } = this.#device;
+    return { rank: this.#setup.rank, device: kind, backend, sharesHeap, threadId: this.#threadId };
+  }
+
+  load(part: PlanPart): Loaded {
+    let temporaryBytes = 0;
+    const kernels: Record<string, readonly string[]> = {};
+    for (const [name, program] of Object.entries(part.programs)) {
+      let executable = this.#executables.get(program.hash);
+      if (executable === undefined) {
+        executable = this.#device.compile(program.graph);
+        this.#executables.set(program.hash, executable);
+      }
+      kernels[name] = executable.kernels;
+      temporaryBytes = Math.max(temporaryBytes, executable.workspaceBytes);
+    }
+    this.#residents.set(part.plan, { part, temporaryBytes });
+    const own = align(part.layout.bytes) + temporaryBytes;
+    return { workspaceBytes: this.#device.sharesHeap ? own : 0, kernels, backend: this.#device.backend };
+  }
+
+  bind(plan: number, workspace: number): void {
+    const resident = this.#resident(plan);
+    const { part, temporaryBytes } = resident;
+    let buffers = workspace;
+    if (!this.#device.sharesHeap) {
+      buffers = this.#device.reserve(align(part.layout.bytes) + temporaryBytes);
+      resident.reserved = buffers;
+    }
+    resident.bound = bindList({
+      part,
+      device: this.#device,
+      heap: this.#setup.heap,
+      timeline: this.#timeline,
+      buffers,
+      temporaries: buffers + align(part.layout.bytes),
+      executables: this.#executables,
+      beforeRun: this.#beforeRun,
+    });
+  }
+
+  unload(plan: number): void {
+    const resident = this.#residents.get(plan);
+    if (resident?.reserved !== undefined) this.#device.release(resident.reserved);
+    this.#residents.delete(plan);
+  }
+
+  begin(plan: number): Resumable {
+    const { bound } = this.#resident(plan);
+    if (bound === undefined)
+      throw new HeddleError("HEDDLE_INTERNAL", `plan ${plan} was loaded but not bound`);
+    bound.start();
+    this.#floats[controlFloat.steps] = (this.#floats[controlFloat.steps] ?? 0) + 1;
+    return new Interpreter(bound.operations, bound.words);
+  }
+
+  abandon(plan: number): void {
+    const words = this.#residents.get(plan)?.bound?.words;
+    if (words === undefined) return;
+    Atomics.store(words, planWord.abort, 1);
+    ringBell(words);
+  }
+
+  close(): void | Promise<void> {
+    this.#residents.clear();
+    this.#executables.clear();
+    return this.#device.close();
+  }
+
+  #resident(plan: number): Resident {
+    const resident = this.#residents.get(plan);
+    if (resident === undefined) throw new HeddleError("HEDDLE_INTERNAL", `plan ${plan} is not loaded`);
+    return resident;
+  }
+}

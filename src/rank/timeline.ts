@@ -1,0 +1,34 @@
+/** A rank's diary in shared memory: what it worked on and when. Main reads it without asking the rank. */
+import type { ControlBlock } from "../transports/words.js";
+import { controlFloat, controlWord, timelineLength, timelineStride } from "../transports/words.js";
+
+/** Writes entries to a rank's control block. */
+export class Timeline {
+  readonly #block: ControlBlock;
+  #start = 0;
+
+  constructor(block: ControlBlock) {
+    this.#block = block;
+  }
+
+  /** A task begins. Its number is there for main to read if the rank never comes back. */
+  begin(task: number): void {
+    Atomics.store(this.#block.words, controlWord.task, task);
+    this.#start = performance.now();
+  }
+
+  /** The task has ended; `bytes` is how much memory it touched at least. */
+  end(task: number, bytes: number): void {
+    const end = performance.now();
+    const { words, floats, timeline } = this.#block;
+    const count = Atomics.load(words, controlWord.entries);
+    const slot = (count % timelineLength) * timelineStride;
+    timeline[slot] = task;
+    timeline[slot + 1] = performance.timeOrigin + this.#start;
+    timeline[slot + 2] = performance.timeOrigin + end;
+    timeline[slot + 3] = bytes;
+    floats[controlFloat.busy] = (floats[controlFloat.busy] ?? 0) + (end - this.#start);
+    Atomics.store(words, controlWord.entries, (count + 1) | 0);
+    Atomics.store(words, controlWord.task, 0);
+  }
+}
