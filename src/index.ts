@@ -2,3 +2,10 @@
 
 /** The version of this package. */
 export const version = "0.1.0";
+
+export { createPool } from "./executor/pool.js";
+export type { ArrayData, Pool, PoolReport, RankDescription } from "./executor/pool.js";
+export type { TimelineEntry } from "./executor/timeline.js";
+export type { PoolEvent } from "./executor/events.js";
+export type { PoolOptions, RankRequest } from "./executor/options.js";
+export type { Arrays, LoadOptions, ProgramReport, ResidentPlan } from "./executor/resident.js";

@@ -1,6 +1,7 @@
 /** The control blocks of a pool's ranks in the heap, and what can be read from them while the ranks work. */
 import { at } from "../base/at.js";
 import type { Block, Heap } from "../heap/heap.js";
+import type { RankCounters, TimelineEntry } from "./timeline.js";
 import type { ControlBlock } from "../transports/words.js";
 import {
   controlBlock,
@@ -10,25 +11,6 @@ import {
   timelineLength,
   timelineStride,
 } from "../transports/words.js";
-
-/** One piece of work of a rank. */
-export interface TimelineEntry {
-  readonly rank: number;
-  /** The objective, program or loop. */
-  readonly task: string;
-  /** Milliseconds of the wall clock. */
-  readonly start: number;
-  readonly end: number;
-  readonly bytes: number;
-}
-
-/** What a rank has done so far. */
-export interface RankCounters {
-  /** Milliseconds spent in programs and bodies. */
-  readonly busy: number;
-  readonly steps: number;
-  readonly iterations: number;
-}
 
 export class RankBlocks {
   readonly #heap: Heap;

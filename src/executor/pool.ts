@@ -3,12 +3,12 @@ import type { DeviceKind } from "../base/device-kind.js";
 import type { DType, Storage } from "../base/dtype.js";
 import type { Shape } from "../base/shape.js";
 import type { Plan } from "../plan/plan.js";
-import type { TimelineEntry } from "./blocks.js";
 import type { PoolCore, Residency } from "./core.js";
 import { adoptCore, coreOf } from "./cores.js";
 import type { PoolOptions } from "./options.js";
 import { openPool } from "./open.js";
 import type { Arrays, LoadOptions, ProgramReport, ResidentPlan } from "./resident.js";
+import type { TimelineEntry } from "./timeline.js";
 
 /** What is known of a rank. */
 export interface RankDescription {
