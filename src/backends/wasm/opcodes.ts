@@ -1,0 +1,50 @@
+/**
+ * The instructions that kernels use, by their names in the WebAssembly specification. Numbers from 0xfc00 on stand for
+ * an instruction with the prefix 0xfc, those from 0xfd00 on for one with 0xfd.
+ */
+export const opcode = {
+  drop: 0x1a, select: 0x1b,
+  "i32.load": 0x28, "f32.load": 0x2a, "f64.load": 0x2b, "i32.load8_u": 0x2d,
+  "i32.store": 0x36, "f32.store": 0x38, "f64.store": 0x39, "i32.store8": 0x3a,
+  "i32.eqz": 0x45, "i32.eq": 0x46, "i32.ne": 0x47, "i32.lt_s": 0x48, "i32.lt_u": 0x49, "i32.gt_s": 0x4a,
+  "i32.gt_u": 0x4b, "i32.le_s": 0x4c, "i32.le_u": 0x4d, "i32.ge_s": 0x4e, "i32.ge_u": 0x4f,
+  "f32.eq": 0x5b, "f32.ne": 0x5c, "f32.lt": 0x5d, "f32.gt": 0x5e, "f32.le": 0x5f, "f32.ge": 0x60,
+  "f64.eq": 0x61, "f64.ne": 0x62, "f64.lt": 0x63, "f64.gt": 0x64, "f64.le": 0x65, "f64.ge": 0x66,
+  "i32.add": 0x6a, "i32.sub": 0x6b, "i32.mul": 0x6c, "i32.div_s": 0x6d, "i32.div_u": 0x6e, "i32.rem_s": 0x6f,
+  "i32.rem_u": 0x70, "i32.and": 0x71, "i32.or": 0x72, "i32.xor": 0x73, "i32.shl": 0x74,
+  "f32.abs": 0x8b, "f32.neg": 0x8c, "f32.ceil": 0x8d, "f32.floor": 0x8e, "f32.nearest": 0x90, "f32.sqrt": 0x91,
+  "f32.add": 0x92, "f32.sub": 0x93, "f32.mul": 0x94, "f32.div": 0x95, "f32.min": 0x96, "f32.max": 0x97,
+  "f32.copysign": 0x98,
+  "f64.abs": 0x99, "f64.neg": 0x9a, "f64.ceil": 0x9b, "f64.floor": 0x9c, "f64.nearest": 0x9e, "f64.sqrt": 0x9f,
+  "f64.add": 0xa0, "f64.sub": 0xa1, "f64.mul": 0xa2, "f64.div": 0xa3, "f64.min": 0xa4, "f64.max": 0xa5,
+  "f64.copysign": 0xa6,
+  "i32.wrap_i64": 0xa7,
+  "f32.convert_i32_s": 0xb2, "f32.convert_i32_u": 0xb3, "f32.demote_f64": 0xb6,
+  "f64.convert_i32_s": 0xb7, "f64.convert_i32_u": 0xb8, "f64.promote_f32": 0xbb,
+  "i32.trunc_sat_f32_s": 0xfc00, "i32.trunc_sat_f32_u": 0xfc01, "i32.trunc_sat_f64_s": 0xfc02,
+  "i32.trunc_sat_f64_u": 0xfc03, "i64.trunc_sat_f64_s": 0xfc06,
+  "v128.load": 0xfd00, "v128.load32_splat": 0xfd09, "v128.load64_splat": 0xfd0a, "v128.store": 0xfd0b,
+  "i32x4.splat": 0xfd11, "i64x2.splat": 0xfd12, "f32x4.splat": 0xfd13, "f64x2.splat": 0xfd14,
+  "i32x4.extract_lane": 0xfd1b, "f32x4.extract_lane": 0xfd1f, "f64x2.extract_lane": 0xfd21,
+  "i32x4.eq": 0xfd37, "i32x4.ne": 0xfd38, "i32x4.lt_s": 0xfd39, "i32x4.lt_u": 0xfd3a, "i32x4.gt_s": 0xfd3b,
+  "i32x4.gt_u": 0xfd3c, "i32x4.le_s": 0xfd3d, "i32x4.le_u": 0xfd3e, "i32x4.ge_s": 0xfd3f, "i32x4.ge_u": 0xfd40,
+  "f32x4.eq": 0xfd41, "f32x4.ne": 0xfd42, "f32x4.lt": 0xfd43, "f32x4.gt": 0xfd44, "f32x4.le": 0xfd45,
+  "f32x4.ge": 0xfd46,
+  "f64x2.eq": 0xfd47, "f64x2.ne": 0xfd48, "f64x2.lt": 0xfd49, "f64x2.gt": 0xfd4a, "f64x2.le": 0xfd4b,
+  "f64x2.ge": 0xfd4c,
+  "v128.not": 0xfd4d, "v128.and": 0xfd4e, "v128.or": 0xfd50, "v128.xor": 0xfd51, "v128.bitselect": 0xfd52,
+  "f32x4.demote_f64x2_zero": 0xfd5e, "f64x2.promote_low_f32x4": 0xfd5f,
+  "f32x4.ceil": 0xfd67, "f32x4.floor": 0xfd68, "f32x4.nearest": 0xfd6a,
+  "f64x2.ceil": 0xfd74, "f64x2.floor": 0xfd75, "f64x2.nearest": 0xfd94,
+  "i32x4.abs": 0xfda0, "i32x4.neg": 0xfda1, "i32x4.add": 0xfdae, "i32x4.sub": 0xfdb1, "i32x4.mul": 0xfdb5,
+  "i32x4.min_s": 0xfdb6, "i32x4.min_u": 0xfdb7, "i32x4.max_s": 0xfdb8, "i32x4.max_u": 0xfdb9,
+  "f32x4.abs": 0xfde0, "f32x4.neg": 0xfde1, "f32x4.sqrt": 0xfde3, "f32x4.add": 0xfde4, "f32x4.sub": 0xfde5,
+  "f32x4.mul": 0xfde6, "f32x4.div": 0xfde7, "f32x4.min": 0xfde8, "f32x4.max": 0xfde9,
+  "f64x2.abs": 0xfdec, "f64x2.neg": 0xfded, "f64x2.sqrt": 0xfdef, "f64x2.add": 0xfdf0, "f64x2.sub": 0xfdf1,
+  "f64x2.mul": 0xfdf2, "f64x2.div": 0xfdf3, "f64x2.min": 0xfdf4, "f64x2.max": 0xfdf5,
+  "i32x4.trunc_sat_f32x4_s": 0xfdf8, "i32x4.trunc_sat_f32x4_u": 0xfdf9, "f32x4.convert_i32x4_s": 0xfdfa,
+  "f32x4.convert_i32x4_u": 0xfdfb,
+} as const;
+
+/** The name of an instruction. */
+export type Instruction = keyof typeof opcode;
