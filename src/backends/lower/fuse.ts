@@ -33,7 +33,8 @@ export interface Nest {
 }
 
 /** A loop with everything that was fused into it, or the body of one nest. */
-type Tree = { readonly loop: Loop; readonly depth: number; readonly children: Tree[] } | { readonly leaf: Nest };
+type Tree =
+  { readonly loop: Loop; readonly depth: number; readonly children: Tree[] } | { readonly leaf: Nest };
 
 /** A kernel before it has a name. */
 export interface FusedKernel {

@@ -122,7 +122,11 @@ class Lowering {
   #equation(id: ValueId): Equation {
     const equation = this.#equationOf.get(id);
     if (equation === undefined) {
-      throw new GraphError({ operation: "lower", argument: `value ${id}`, found: "neither an input nor defined" });
+      throw new GraphError({
+        operation: "lower",
+        argument: `value ${id}`,
+        found: "neither an input nor defined",
+      });
     }
     return equation;
   }
@@ -131,7 +135,11 @@ class Lowering {
     const equation = this.#equation(id);
     const lowering = loweringOf(equation);
     if (lowering.kind !== "element" && lowering.kind !== "reduce") {
-      throw new GraphError({ operation: "lower", argument: equation.op, found: "not an expression of elements" });
+      throw new GraphError({
+        operation: "lower",
+        argument: equation.op,
+        found: "not an expression of elements",
+      });
     }
     return lowering.element({
       params: equation.params,
@@ -199,7 +207,11 @@ class Lowering {
       const extent = at(extents(0), axis);
       const name = `k0:${this.#algebra.normalize(extent).key}`;
       this.#algebra.declare(name, extent);
-      const value = this.#read(at(equation.inputs, 0), [...index.slice(0, axis), varIndex(name), ...index.slice(axis)]);
+      const value = this.#read(at(equation.inputs, 0), [
+        ...index.slice(0, axis),
+        varIndex(name),
+        ...index.slice(axis),
+      ]);
       const body: Statement[] = [
         { kind: "argReduce", local, select: lowering.select, loop: { index: name, extent }, value },
         ...this.#store(places, index, { kind: "local", dtype, name: local }),
@@ -230,7 +242,9 @@ class Lowering {
     if (loops.length > 1 && short && this.#layoutOf(places) === "dense") {
       const extents = this.#extents(id);
       const total = this.#loops("i", [this.#algebra.simplify(extents.reduce(mulIndex, constIndex(1)))]);
-      const position = unflattenIndex(at(total.index, 0), extents).map((part) => this.#algebra.simplify(part));
+      const position = unflattenIndex(at(total.index, 0), extents).map((part) =>
+        this.#algebra.simplify(part),
+      );
       const body = this.#store(places, position, this.#read(id, position));
       if (isAffine(body)) return this.#nest(id, total.loops, body, true);
     }
@@ -263,7 +277,12 @@ class Lowering {
       dtype: "bool",
       op: "and",
       args: [
-        { kind: "apply", dtype: "bool", op: "greaterEqual", args: [target, { kind: "const", dtype: "int32", value: 0 }] },
+        {
+          kind: "apply",
+          dtype: "bool",
+          op: "greaterEqual",
+          args: [target, { kind: "const", dtype: "int32", value: 0 }],
+        },
         {
           kind: "apply",
           dtype: "bool",
@@ -321,7 +340,9 @@ class Lowering {
         layout === "dense"
           ? undefined
           : Array.from({ length: rank }, (_, axis) =>
-              layout === "rows" && axis === rank - 1 ? constIndex(1) : varIndex(strideParameter(output, axis)),
+              layout === "rows" && axis === rank - 1
+                ? constIndex(1)
+                : varIndex(strideParameter(output, axis)),
             );
       targets.set(id, [...(targets.get(id) ?? []), this.#addBuffer("output", output, id, strides)]);
     });
@@ -346,9 +367,10 @@ class Lowering {
       this.#buffers.flatMap((buffer, number) => (buffer.role === "workspace" ? [number] : [])),
     );
     const fused = fuseNests(nests, temporary, this.#algebra);
-    const kernels = fused.map(
-      ({ body, values }): Kernel => ({ name: kernelName(graph, equations, stored, values), body }),
-    );
+    const kernels = fused.map(({ body, values }): Kernel => ({
+      name: kernelName(graph, equations, stored, values),
+      body,
+    }));
     const workspaceBytes = this.#place(kernels);
     return { buffers: this.#buffers, kernels, workspaceBytes, algebra: this.#algebra };
   }
@@ -424,7 +446,10 @@ function isAffine(body: readonly Statement[]): boolean {
     forEachScalar(valuesOf(statement), (value) => {
       if (value.kind === "load" && divides(value.offset)) affine = false;
       if (value.kind === "fromIndex" && divides(value.index)) affine = false;
-      if ((value.kind === "indexLess" || value.kind === "indexEqual") && (divides(value.a) || divides(value.b))) {
+      if (
+        (value.kind === "indexLess" || value.kind === "indexEqual") &&
+        (divides(value.a) || divides(value.b))
+      ) {
         affine = false;
       }
     });
@@ -448,4 +473,3 @@ export function buffersOf(body: readonly Statement[]): Set<number> {
 export function lower(graph: Graph, options: LowerOptions): Program {
   return new Lowering(graph, options).run();
 }
-

@@ -43,7 +43,8 @@ function probe(graph: Graph, equation: Equation): Probe {
   const output = at(graph.avals, at(equation.outputs, 0));
   const direct = (): Access[] =>
     equation.inputs.map((operand) => ({ operand, identity: false, repetition: 1 }));
-  if (lowering.kind === "argReduce" || lowering.kind === "scatterAdd") return { weight: 1, accesses: direct() };
+  if (lowering.kind === "argReduce" || lowering.kind === "scatterAdd")
+    return { weight: 1, accesses: direct() };
 
   const extentsOf = (aval: Aval): Index[] => aval.shape.map(constIndex);
   const extents = (operand: number): Index[] => extentsOf(at(inputs, operand));
@@ -77,7 +78,8 @@ function probe(graph: Graph, equation: Equation): Probe {
       );
       const deepest = used.lastIndexOf(true);
       const repetition = loops.reduce(
-        (product, loop, depth) => (depth < deepest && used[depth] === false ? product * loop.extent : product),
+        (product, loop, depth) =>
+          depth < deepest && used[depth] === false ? product * loop.extent : product,
         1,
       );
       accesses.push({ operand: at(equation.inputs, operand), identity, repetition });
@@ -112,7 +114,10 @@ export function chooseMaterialized(graph: Graph, equations: readonly Equation[])
   const weight = new Map<ValueId, number>();
   const depth = new Map<ValueId, number>();
   const outputs = new Set(graph.outputs);
-  const readers = new Map<ValueId, { readonly result: ValueId; readonly access: Access; readonly name: string }[]>();
+  const readers = new Map<
+    ValueId,
+    { readonly result: ValueId; readonly access: Access; readonly name: string }[]
+  >();
 
   for (const equation of equations) {
     const result = at(equation.outputs, 0);

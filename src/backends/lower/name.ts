@@ -7,7 +7,13 @@ import type { Equation, Graph, ValueId } from "../../ir/graph.js";
 import { loweringOf } from "./materialize.js";
 
 const silent: ReadonlySet<string> = new Set([
-  "fill", "iota", "eye", "broadcast", "reshape", "transpose", "stopGradient",
+  "fill",
+  "iota",
+  "eye",
+  "broadcast",
+  "reshape",
+  "transpose",
+  "stopGradient",
 ]);
 const longest = 5;
 
@@ -31,7 +37,10 @@ export function kernelName(
     if (loweringOf(equation).kind === "scatterAdd") quiet = equation.op;
   }
   const distinct = ops.filter((op, position) => ops[position - 1] !== op);
-  const shown = distinct.length > longest ? [...distinct.slice(0, longest - 1), `${distinct.length - longest + 1}more`] : distinct;
+  const shown =
+    distinct.length > longest
+      ? [...distinct.slice(0, longest - 1), `${distinct.length - longest + 1}more`]
+      : distinct;
   const shapes = values.map((id) => at(graph.avals, id).shape);
   const largest = shapes.reduce((best, shape) => (shape.length > best.length ? shape : best), at(shapes, 0));
   return `${shown.length === 0 ? quiet : shown.join("_")}${formatShape(largest)}`;

@@ -43,7 +43,10 @@ function make(constant: number, terms: Iterable<Term>): Polynomial {
   for (const term of terms) {
     const key = termKey(term.factors);
     const known = merged.get(key);
-    merged.set(key, known === undefined ? term : { ...term, coefficient: known.coefficient + term.coefficient });
+    merged.set(
+      key,
+      known === undefined ? term : { ...term, coefficient: known.coefficient + term.coefficient },
+    );
   }
   const kept = [...merged.entries()].filter(([, term]) => term.coefficient !== 0);
   kept.sort(([a], [b]) => (a < b ? -1 : 1));
@@ -74,7 +77,9 @@ function multiply(a: Polynomial, b: Polynomial): Polynomial {
   const terms: Term[] = [];
   for (const x of [...a.terms, { coefficient: a.constant, factors: [] }]) {
     for (const y of [...b.terms, { coefficient: b.constant, factors: [] }]) {
-      const factors = [...x.factors, ...y.factors].sort((p, q) => (p.key < q.key ? -1 : p.key > q.key ? 1 : 0));
+      const factors = [...x.factors, ...y.factors].sort((p, q) =>
+        p.key < q.key ? -1 : p.key > q.key ? 1 : 0,
+      );
       if (factors.length > 0) terms.push({ coefficient: x.coefficient * y.coefficient, factors });
     }
   }
@@ -206,7 +211,8 @@ export class IndexAlgebra {
     if (bound.terms.length === 0) return max < bound.constant;
     if (p.terms.length === 0) return p.constant === 0;
     const [term] = p.terms;
-    if (p.terms.length !== 1 || p.constant !== 0 || term?.coefficient !== 1 || term.factors.length !== 1) return false;
+    if (p.terms.length !== 1 || p.constant !== 0 || term?.coefficient !== 1 || term.factors.length !== 1)
+      return false;
     const { index } = at(term.factors, 0);
     if (index.kind === "mod") return this.normalize(index.b).key === bound.key;
     return index.kind === "var" && this.#extents.get(index.name)?.key === bound.key;
@@ -224,7 +230,10 @@ export class IndexAlgebra {
     if (this.range(rest).min < 0) {
       return { quotient: this.#binary("div", p, by), remainder: this.#binary("mod", p, by) };
     }
-    return { quotient: addPolynomials(whole, this.#quotient(rest, by)), remainder: this.#binary("mod", rest, by) };
+    return {
+      quotient: addPolynomials(whole, this.#quotient(rest, by)),
+      remainder: this.#binary("mod", rest, by),
+    };
   }
 
   /** ⌊⌊x / a⌋ / b⌋ = ⌊x / ab⌋. */
@@ -232,7 +241,8 @@ export class IndexAlgebra {
     const factor = p.constant === 0 && p.terms.length === 1 ? at(p.terms, 0) : undefined;
     if (factor?.coefficient === 1 && factor.factors.length === 1) {
       const { index } = at(factor.factors, 0);
-      if (index.kind === "div") return this.#quotient(this.normalize(index.a), multiply(this.normalize(index.b), by));
+      if (index.kind === "div")
+        return this.#quotient(this.normalize(index.a), multiply(this.normalize(index.b), by));
     }
     return this.#binary("div", p, by);
   }

@@ -26,7 +26,8 @@ type Stride = "none" | "unit" | "other";
 
 function strideOf(algebra: IndexAlgebra, offset: Index, name: string): Stride {
   const polynomial = algebra.normalize(offset);
-  if (!polynomial.terms.some((term) => term.factors.some((factor) => mentions(factor.index, name)))) return "none";
+  if (!polynomial.terms.some((term) => term.factors.some((factor) => mentions(factor.index, name))))
+    return "none";
   const linear = linearIn(polynomial, name);
   return linear?.stride.key === "1" ? "unit" : "other";
 }
@@ -44,16 +45,18 @@ export function reductionForm(algebra: IndexAlgebra, reduce: Reduce, outer: read
   const k = reduce.loops[reduce.loops.length - 1];
   if (k === undefined) return scalar;
   const loads: Extract<Scalar, { kind: "load" }>[] = [];
-  let plain = true;
+  let computed = 0;
   const names = [...outer, ...reduce.loops].map((loop) => loop.index);
   forEachScalar([reduce.value], (value) => {
     if (value.kind === "load") loads.push(value);
-    else if (value.kind === "fromIndex" || value.kind === "indexLess" || value.kind === "indexEqual") plain = false;
+    else if (value.kind === "fromIndex" || value.kind === "indexLess" || value.kind === "indexEqual")
+      computed++;
   });
-  if (!plain || loads.length === 0) return scalar;
+  if (computed > 0 || loads.length === 0) return scalar;
   if (!loads.every((load) => isAffineIn(algebra, load.offset, names))) return scalar;
 
-  const along = (load: (typeof loads)[number], loop: Loop): Stride => strideOf(algebra, load.offset, loop.index);
+  const along = (load: (typeof loads)[number], loop: Loop): Stride =>
+    strideOf(algebra, load.offset, loop.index);
   const alongK = loads.map((load) => along(load, k));
   const dots = alongK.every((stride) => stride !== "other") && alongK.includes("unit");
   const j = outer[outer.length - 1];

@@ -6,8 +6,25 @@ import type { Statement } from "./program.js";
 import { forEachScalar, forEachStatement, valuesOf } from "./program.js";
 
 const heavy: ReadonlySet<ScalarOp> = new Set<ScalarOp>([
-  "cbrt", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
-  "acosh", "atanh", "pow", "atan2",
+  "cbrt",
+  "exp",
+  "expm1",
+  "log",
+  "log1p",
+  "sin",
+  "cos",
+  "tan",
+  "asin",
+  "acos",
+  "atan",
+  "sinh",
+  "cosh",
+  "tanh",
+  "asinh",
+  "acosh",
+  "atanh",
+  "pow",
+  "atan2",
 ]);
 const medium: ReadonlySet<ScalarOp> = new Set<ScalarOp>(["sqrt", "div", "floorDivide", "remainder"]);
 

@@ -17,10 +17,10 @@ import { compileProgram } from "./module.js";
 
 type Places = Parameters<Executable["bind"]>[1];
 
-/** One lowering of a graph, for outputs that lie in a certain way. */
+/** One lowering of a graph, for outputs that lie in a certain way; compiled when it is first bound. */
 interface Variant {
   readonly program: Program;
-  readonly module: CompiledModule;
+  module: CompiledModule | null;
 }
 
 function layoutOf(shape: Shape, placement: Placement): OutputLayout {
@@ -68,8 +68,8 @@ class WasmExecutable implements Executable {
   constructor(graph: Graph) {
     this.#graph = graph;
     const { program } = this.#variant(graph.outputs.map(() => "dense"));
-    // Merging of axes differs between layouts, but what is kept in memory does not grow.
-    this.workspaceBytes = program.workspaceBytes;
+    // Which temporaries are needed depends on where outputs lie; the variant for any strides can always step in.
+    this.workspaceBytes = Math.max(program.workspaceBytes, this.#general().program.workspaceBytes);
     this.kernels = program.kernels.map((kernel) => kernel.name);
   }
 
@@ -78,9 +78,13 @@ class WasmExecutable implements Executable {
     const known = this.#variants.get(key);
     if (known !== undefined) return known;
     const program = lower(this.#graph, { layouts });
-    const variant = { program, module: compileProgram(program) };
+    const variant = { program, module: null };
     this.#variants.set(key, variant);
     return variant;
+  }
+
+  #general(): Variant {
+    return this.#variant(this.#graph.outputs.map(() => "strided"));
   }
 
   bind(memory: WebAssembly.Memory, places: Places): () => void {
@@ -89,10 +93,14 @@ class WasmExecutable implements Executable {
     const layouts = graph.outputs.map((id, output) =>
       layoutOf(at(graph.avals, id).shape, at(places.outputs, output)),
     );
-    const { program, module } = this.#variant(layouts);
+    const fitting = this.#variant(layouts);
+    const variant = fitting.program.workspaceBytes <= this.workspaceBytes ? fitting : this.#general();
+    const { program } = variant;
+    const module = (variant.module ??= compileProgram(program));
     const variables = new Map<string, number>();
-    places.outputs.forEach(({ strides }, output) => {
-      strides?.forEach((stride, axis) => variables.set(strideParameter(output, axis), stride));
+    places.outputs.forEach((place, output) => {
+      const strides = place.strides ?? stridesOf(at(graph.avals, at(graph.outputs, output)).shape);
+      strides.forEach((stride, axis) => variables.set(strideParameter(output, axis), stride));
     });
     const addresses = program.buffers.map(({ role, position }) => {
       if (role === "input") return at(places.inputs, position).offset;
@@ -165,4 +173,3 @@ export class WasmBackend implements Backend {
     return executable;
   }
 }
-

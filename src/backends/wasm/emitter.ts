@@ -16,7 +16,14 @@ import type { ValueType } from "./encoder.js";
 import type { Lane } from "./lane.js";
 import { single } from "./lane.js";
 import type { HostFunctions } from "./scalar.js";
-import { instructionsOf, pushConstant, pushConversion, pushLoad, pushOperation, stackType } from "./scalar.js";
+import {
+  instructionsOf,
+  pushConstant,
+  pushConversion,
+  pushLoad,
+  pushOperation,
+  stackType,
+} from "./scalar.js";
 import type { Bound, Scope } from "./scope.js";
 import { openScope } from "./scope.js";
 import { pushSplat, pushVectorConversion, vectorInstructionsOf } from "./vector.js";
@@ -44,7 +51,10 @@ export class Emitter {
   /** The level at which code is being written: the innermost loop, or further out while a prelude is written. */
   #at = 0;
   readonly #variables = new Map<string, { local: Local; level: number }>();
-  readonly #locals = new Map<string, { local: Local; level: number; dtype: DType; along: ReadonlySet<string> }>();
+  readonly #locals = new Map<
+    string,
+    { local: Local; level: number; dtype: DType; along: ReadonlySet<string> }
+  >();
   readonly #ids = new Map<Scalar, number>();
   readonly #dependencies = new Map<Scalar, ReadonlySet<string>>();
   readonly #loading = new Map<Scalar, boolean>();
@@ -69,7 +79,8 @@ export class Emitter {
     const known = this.#dependencies.get(value);
     if (known !== undefined) return known;
     const result = new Set<string>();
-    if (value.kind === "local") for (const name of this.#locals.get(value.name)?.along ?? []) result.add(name);
+    if (value.kind === "local")
+      for (const name of this.#locals.get(value.name)?.along ?? []) result.add(name);
     for (const operand of operandsOf(value)) for (const name of this.dependencies(operand)) result.add(name);
     for (const index of indicesOf(value)) this.#indexNames(index, result);
     if (value.kind !== "local") this.#dependencies.set(value, result);
@@ -107,7 +118,8 @@ export class Emitter {
     for (const operand of operandsOf(value)) level = Math.max(level, this.#levelOf(operand));
     for (const index of indicesOf(value)) level = Math.max(level, this.#indexLevel(index));
     if (value.kind === "load") {
-      for (const scope of this.#stack) if (scope.writes.has(value.buffer)) level = Math.max(level, scope.level);
+      for (const scope of this.#stack)
+        if (scope.writes.has(value.buffer)) level = Math.max(level, scope.level);
     }
     levels.set(value, level);
     return level;
@@ -181,7 +193,14 @@ export class Emitter {
   }
 
   /** Pushes something by key: from its local, from a prelude if it does not change here, or in place. */
-  #shared(key: string, type: ValueType, level: number, keep: boolean, mayMove: boolean, compute: () => void): void {
+  #shared(
+    key: string,
+    type: ValueType,
+    level: number,
+    keep: boolean,
+    mayMove: boolean,
+    compute: () => void,
+  ): void {
     const found = this.#find(key);
     if (found !== undefined) return this.code.get(found);
     const inArm = at(this.#stack, this.#at).arms.length > 0;
@@ -206,12 +225,20 @@ export class Emitter {
     if (value.kind === "const") return pushConstant(this.code, value.dtype, value.value);
     if (value.kind === "local") {
       const held = this.#locals.get(value.name + this.#suffix(this.dependencies(value), lane));
-      if (held === undefined) throw new GraphError({ operation: "wasm", argument: value.name, found: "not defined" });
+      if (held === undefined)
+        throw new GraphError({ operation: "wasm", argument: value.name, found: "not defined" });
       return this.code.get(held.local);
     }
     const keep = lane.repeated || (this.#kernel.uses.get(value) ?? 0) > 1;
     const compute = (): void => this.#compute(value, lane);
-    this.#shared(this.#key(value, lane, "n"), stackType[value.dtype], this.#levelOf(value), keep, !this.#loads(value), compute);
+    this.#shared(
+      this.#key(value, lane, "n"),
+      stackType[value.dtype],
+      this.#levelOf(value),
+      keep,
+      !this.#loads(value),
+      compute,
+    );
   }
 
   /** Evaluates an expression into a local. */
@@ -321,11 +348,22 @@ export class Emitter {
     const varies = lane.along !== null && this.dependencies(value).has(lane.along);
     if (!varies) {
       const level = value.kind === "const" ? 0 : this.#levelOf(value);
-      const key = value.kind === "const" ? `c${value.dtype}${Object.is(value.value, -0) ? "-0" : value.value}` : this.#key(value, lane, "s");
+      const key =
+        value.kind === "const"
+          ? `c${value.dtype}${Object.is(value.value, -0) ? "-0" : value.value}`
+          : this.#key(value, lane, "s");
       return this.#shared(key, "v128", level, true, !this.#loads(value), () => {
-        if (value.kind === "load" && value.dtype !== "bool" && this.#find(this.#key(value, lane, "n")) === undefined) {
+        if (
+          value.kind === "load" &&
+          value.dtype !== "bool" &&
+          this.#find(this.#key(value, lane, "n")) === undefined
+        ) {
           const offset = this.pushAddress(value.buffer, value.offset, lane);
-          return code.memory(value.dtype === "float64" ? "v128.load64_splat" : "v128.load32_splat", 2, offset);
+          return code.memory(
+            value.dtype === "float64" ? "v128.load64_splat" : "v128.load32_splat",
+            2,
+            offset,
+          );
         }
         this.push(value, lane);
         pushSplat(code, value.dtype);
@@ -334,7 +372,8 @@ export class Emitter {
     if (value.kind === "const") return;
     if (value.kind === "local") {
       const held = this.#locals.get(value.name + this.#suffix(this.dependencies(value), lane));
-      if (held === undefined) throw new GraphError({ operation: "wasm", argument: value.name, found: "not defined" });
+      if (held === undefined)
+        throw new GraphError({ operation: "wasm", argument: value.name, found: "not defined" });
       return code.get(held.local);
     }
     const keep = (this.#kernel.uses.get(value) ?? 0) > 1 || lane.repeated;
@@ -381,7 +420,8 @@ export class Emitter {
     for (const [name, shift] of lane.shift) {
       if (shift === 0) continue;
       const stride = linearIn(polynomial, name)?.stride;
-      if (stride === undefined) throw new GraphError({ operation: "wasm", argument: name, found: "shifted in a division" });
+      if (stride === undefined)
+        throw new GraphError({ operation: "wasm", argument: name, found: "shifted in a division" });
       result = addPolynomials(result, scalePolynomial(stride, shift));
     }
     return result;
@@ -437,7 +477,8 @@ export class Emitter {
 
   #pushBase(buffer: number): void {
     const local = this.#kernel.addresses.get(buffer);
-    if (local === undefined) throw new GraphError({ operation: "wasm", argument: `buffer ${buffer}`, found: "without address" });
+    if (local === undefined)
+      throw new GraphError({ operation: "wasm", argument: `buffer ${buffer}`, found: "without address" });
     this.code.get(local);
   }
 
@@ -481,7 +522,8 @@ export class Emitter {
     switch (index.kind) {
       case "var": {
         const held = this.#variables.get(index.name);
-        if (held === undefined) throw new GraphError({ operation: "wasm", argument: index.name, found: "not in a loop" });
+        if (held === undefined)
+          throw new GraphError({ operation: "wasm", argument: index.name, found: "not in a loop" });
         return code.get(held.local);
       }
       case "scalar":
@@ -542,7 +584,14 @@ export class Emitter {
   }
 
   /** Writes a loop over from, from + step, ... below `to`. */
-  loop(variable: string, from: Bound, to: Bound, step: number, writes: ReadonlySet<number>, body: () => void): void {
+  loop(
+    variable: string,
+    from: Bound,
+    to: Bound,
+    step: number,
+    writes: ReadonlySet<number>,
+    body: () => void,
+  ): void {
     const { code } = this;
     const known = "constant" in from && "constant" in to;
     if (known && from.constant >= to.constant) return;

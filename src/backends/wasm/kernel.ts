@@ -62,7 +62,8 @@ function parametersOf(body: readonly Statement[]): string[] {
   forEachStatement(body, (statement) => {
     if (statement.kind === "for" || statement.kind === "argReduce") enter(statement.loop);
     if (statement.kind === "reduce") statement.loops.forEach(enter);
-    if (statement.kind === "store" || statement.kind === "accumulate") indexVariables(statement.offset, names);
+    if (statement.kind === "store" || statement.kind === "accumulate")
+      indexVariables(statement.offset, names);
     forEachScalar(valuesOf(statement), (value) => {
       for (const index of indicesOf(value)) indexVariables(index, names);
     });
@@ -106,7 +107,11 @@ class Printer {
       case "for":
         return this.#for(statement, outer);
       case "reduce":
-        return pushReduction(this.#emitter, statement, reductionForm(this.#program.algebra, statement, outer));
+        return pushReduction(
+          this.#emitter,
+          statement,
+          reductionForm(this.#program.algebra, statement, outer),
+        );
       case "argReduce":
         return this.#argReduce(statement);
       case "store":
@@ -153,7 +158,8 @@ class Printer {
       const probe = { kind: "load", dtype, buffer, offset } as const;
       if (dtype !== value.dtype || dtype === "bool") return null;
       if (dtype === "float64" ? lanes !== 2 : lanes !== 4) return null;
-      if (!isContiguous(this.#program, probe, index) || algebra.normalize(offset).key.includes("scalar")) return null;
+      if (!isContiguous(this.#program, probe, index) || algebra.normalize(offset).key.includes("scalar"))
+        return null;
     }
     return lanes;
   }
@@ -256,7 +262,12 @@ class Printer {
 }
 
 /** Prints one kernel under a name. */
-export function printKernel(program: Program, kernel: Kernel, host: HostFunctions, name: string): PrintedKernel {
+export function printKernel(
+  program: Program,
+  kernel: Kernel,
+  host: HostFunctions,
+  name: string,
+): PrintedKernel {
   const buffers = [...buffersOf(kernel.body)].sort((a, b) => a - b);
   const variables = parametersOf(kernel.body);
   const code = new Code([...buffers, ...variables].map(() => "i32"));

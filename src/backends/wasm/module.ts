@@ -22,7 +22,9 @@ export interface CompiledModule {
 /** Compiles a program. */
 export function compileProgram(program: Program): CompiledModule {
   const host = new HostFunctions();
-  const printed = program.kernels.map((kernel, position) => printKernel(program, kernel, host, `k${position}`));
+  const printed = program.kernels.map((kernel, position) =>
+    printKernel(program, kernel, host, `k${position}`),
+  );
   const imports = host.list.map(({ name, arity }): FunctionImport => ({
     name,
     signature: { parameters: Array.from({ length: arity }, () => "f64"), results: ["f64"] },

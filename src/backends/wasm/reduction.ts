@@ -78,7 +78,8 @@ function accumulate(emitter: Emitter, statement: Reduce, wide: DType, total: Loc
 /** The lanes of a reduction along its innermost index. */
 function lanesAlong(emitter: Emitter, statement: Reduce): Lanes | null {
   const k = last(statement.loops).index;
-  if (combineInstructions(statement.combine, statement.dtype) === undefined || statement.dtype === "bool") return null;
+  if (combineInstructions(statement.combine, statement.dtype) === undefined || statement.dtype === "bool")
+    return null;
   return vectorLanes(
     [statement.value],
     (value) => emitter.dependencies(value).has(k),

@@ -23,8 +23,11 @@ export const stackType = {
 
 /** Functions of numbers that kernels call. Each has one or two f64 parameters and an f64 result. */
 export class HostFunctions {
-  readonly #list: { readonly name: string; readonly arity: number; readonly call: (a: number, b: number) => number }[] =
-    [];
+  readonly #list: {
+    readonly name: string;
+    readonly arity: number;
+    readonly call: (a: number, b: number) => number;
+  }[] = [];
 
   /** The index of the function that an operation means. */
   index(op: ScalarOp, dtype: DType, arity: number): number {
@@ -52,34 +55,82 @@ const transcendental: Partial<Record<ScalarOp, (a: number, b: number) => number>
 type Sequences = Partial<Record<ScalarOp, readonly Instruction[]>>;
 
 const integers: Sequences = {
-  add: ["i32.add"], sub: ["i32.sub"], mul: ["i32.mul"], and: ["i32.and"], or: ["i32.or"], xor: ["i32.xor"],
-  equal: ["i32.eq"], notEqual: ["i32.ne"],
+  add: ["i32.add"],
+  sub: ["i32.sub"],
+  mul: ["i32.mul"],
+  and: ["i32.and"],
+  or: ["i32.or"],
+  xor: ["i32.xor"],
+  equal: ["i32.eq"],
+  notEqual: ["i32.ne"],
 };
 const unsignedComparisons: Sequences = {
-  less: ["i32.lt_u"], lessEqual: ["i32.le_u"], greater: ["i32.gt_u"], greaterEqual: ["i32.ge_u"],
+  less: ["i32.lt_u"],
+  lessEqual: ["i32.le_u"],
+  greater: ["i32.gt_u"],
+  greaterEqual: ["i32.ge_u"],
 };
 
 /** Operations whose operands, pushed in order, are followed by fixed instructions. */
 const sequences: Readonly<Record<DType, Sequences>> = {
   float64: {
-    neg: ["f64.neg"], abs: ["f64.abs"], floor: ["f64.floor"], ceil: ["f64.ceil"], round: ["f64.nearest"],
-    sqrt: ["f64.sqrt"], add: ["f64.add"], sub: ["f64.sub"], mul: ["f64.mul"], div: ["f64.div"], max: ["f64.max"],
-    min: ["f64.min"], equal: ["f64.eq"], notEqual: ["f64.ne"], less: ["f64.lt"], lessEqual: ["f64.le"],
-    greater: ["f64.gt"], greaterEqual: ["f64.ge"],
+    neg: ["f64.neg"],
+    abs: ["f64.abs"],
+    floor: ["f64.floor"],
+    ceil: ["f64.ceil"],
+    round: ["f64.nearest"],
+    sqrt: ["f64.sqrt"],
+    add: ["f64.add"],
+    sub: ["f64.sub"],
+    mul: ["f64.mul"],
+    div: ["f64.div"],
+    max: ["f64.max"],
+    min: ["f64.min"],
+    equal: ["f64.eq"],
+    notEqual: ["f64.ne"],
+    less: ["f64.lt"],
+    lessEqual: ["f64.le"],
+    greater: ["f64.gt"],
+    greaterEqual: ["f64.ge"],
   },
   float32: {
-    neg: ["f32.neg"], abs: ["f32.abs"], floor: ["f32.floor"], ceil: ["f32.ceil"], round: ["f32.nearest"],
-    sqrt: ["f32.sqrt"], add: ["f32.add"], sub: ["f32.sub"], mul: ["f32.mul"], div: ["f32.div"], max: ["f32.max"],
-    min: ["f32.min"], equal: ["f32.eq"], notEqual: ["f32.ne"], less: ["f32.lt"], lessEqual: ["f32.le"],
-    greater: ["f32.gt"], greaterEqual: ["f32.ge"],
+    neg: ["f32.neg"],
+    abs: ["f32.abs"],
+    floor: ["f32.floor"],
+    ceil: ["f32.ceil"],
+    round: ["f32.nearest"],
+    sqrt: ["f32.sqrt"],
+    add: ["f32.add"],
+    sub: ["f32.sub"],
+    mul: ["f32.mul"],
+    div: ["f32.div"],
+    max: ["f32.max"],
+    min: ["f32.min"],
+    equal: ["f32.eq"],
+    notEqual: ["f32.ne"],
+    less: ["f32.lt"],
+    lessEqual: ["f32.le"],
+    greater: ["f32.gt"],
+    greaterEqual: ["f32.ge"],
   },
   int32: {
-    ...integers, less: ["i32.lt_s"], lessEqual: ["i32.le_s"], greater: ["i32.gt_s"], greaterEqual: ["i32.ge_s"],
+    ...integers,
+    less: ["i32.lt_s"],
+    lessEqual: ["i32.le_s"],
+    greater: ["i32.gt_s"],
+    greaterEqual: ["i32.ge_s"],
   },
   uint32: { ...integers, ...unsignedComparisons, abs: [] },
   bool: {
-    and: ["i32.and"], or: ["i32.or"], xor: ["i32.xor"], equal: ["i32.eq"], notEqual: ["i32.ne"], max: ["i32.or"],
-    min: ["i32.and"], not: ["i32.eqz"], ...unsignedComparisons,
+    and: ["i32.and"],
+    or: ["i32.or"],
+    xor: ["i32.xor"],
+    equal: ["i32.eq"],
+    notEqual: ["i32.ne"],
+    max: ["i32.or"],
+    min: ["i32.and"],
+    not: ["i32.eqz"],
+    ...unsignedComparisons,
   },
 };
 
@@ -108,7 +159,13 @@ function pushNonZero(code: Code, b: Local): void {
 }
 
 /** Pushes a / b or a mod b of integers as floored division has them; 0 where b is 0. */
-function pushIntegerDivision(code: Code, op: "floorDivide" | "remainder", dtype: DType, a: Local, b: Local): void {
+function pushIntegerDivision(
+  code: Code,
+  op: "floorDivide" | "remainder",
+  dtype: DType,
+  a: Local,
+  b: Local,
+): void {
   if (dtype === "uint32") {
     if (op === "floorDivide") code.i32(0);
     code.get(a);
@@ -264,10 +321,18 @@ export function pushConstant(code: Code, dtype: DType, value: number): void {
 }
 
 const loads = {
-  float64: "f64.load", float32: "f32.load", int32: "i32.load", uint32: "i32.load", bool: "i32.load8_u",
+  float64: "f64.load",
+  float32: "f32.load",
+  int32: "i32.load",
+  uint32: "i32.load",
+  bool: "i32.load8_u",
 } as const satisfies Readonly<Record<DType, Instruction>>;
 const stores = {
-  float64: "f64.store", float32: "f32.store", int32: "i32.store", uint32: "i32.store", bool: "i32.store8",
+  float64: "f64.store",
+  float32: "f32.store",
+  int32: "i32.store",
+  uint32: "i32.store",
+  bool: "i32.store8",
 } as const satisfies Readonly<Record<DType, Instruction>>;
 const alignments: Readonly<Record<DType, number>> = { float64: 3, float32: 2, int32: 2, uint32: 2, bool: 0 };
 

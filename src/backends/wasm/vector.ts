@@ -15,34 +15,88 @@ export type Lanes = 2 | 4;
 type Sequences = Partial<Record<ScalarOp, readonly Instruction[]>>;
 
 const integers: Sequences = {
-  neg: ["i32x4.neg"], add: ["i32x4.add"], sub: ["i32x4.sub"], mul: ["i32x4.mul"], and: ["v128.and"],
-  or: ["v128.or"], xor: ["v128.xor"], not: ["v128.not"], equal: ["i32x4.eq"], notEqual: ["i32x4.ne"],
+  neg: ["i32x4.neg"],
+  add: ["i32x4.add"],
+  sub: ["i32x4.sub"],
+  mul: ["i32x4.mul"],
+  and: ["v128.and"],
+  or: ["v128.or"],
+  xor: ["v128.xor"],
+  not: ["v128.not"],
+  equal: ["i32x4.eq"],
+  notEqual: ["i32x4.ne"],
 };
 
 const sequences: Readonly<Record<DType, Sequences>> = {
   float64: {
-    neg: ["f64x2.neg"], abs: ["f64x2.abs"], floor: ["f64x2.floor"], ceil: ["f64x2.ceil"],
-    round: ["f64x2.nearest"], sqrt: ["f64x2.sqrt"], add: ["f64x2.add"], sub: ["f64x2.sub"], mul: ["f64x2.mul"],
-    div: ["f64x2.div"], max: ["f64x2.max"], min: ["f64x2.min"], equal: ["f64x2.eq"], notEqual: ["f64x2.ne"],
-    less: ["f64x2.lt"], lessEqual: ["f64x2.le"], greater: ["f64x2.gt"], greaterEqual: ["f64x2.ge"],
+    neg: ["f64x2.neg"],
+    abs: ["f64x2.abs"],
+    floor: ["f64x2.floor"],
+    ceil: ["f64x2.ceil"],
+    round: ["f64x2.nearest"],
+    sqrt: ["f64x2.sqrt"],
+    add: ["f64x2.add"],
+    sub: ["f64x2.sub"],
+    mul: ["f64x2.mul"],
+    div: ["f64x2.div"],
+    max: ["f64x2.max"],
+    min: ["f64x2.min"],
+    equal: ["f64x2.eq"],
+    notEqual: ["f64x2.ne"],
+    less: ["f64x2.lt"],
+    lessEqual: ["f64x2.le"],
+    greater: ["f64x2.gt"],
+    greaterEqual: ["f64x2.ge"],
   },
   float32: {
-    neg: ["f32x4.neg"], abs: ["f32x4.abs"], floor: ["f32x4.floor"], ceil: ["f32x4.ceil"],
-    round: ["f32x4.nearest"], sqrt: ["f32x4.sqrt"], add: ["f32x4.add"], sub: ["f32x4.sub"], mul: ["f32x4.mul"],
-    div: ["f32x4.div"], max: ["f32x4.max"], min: ["f32x4.min"], equal: ["f32x4.eq"], notEqual: ["f32x4.ne"],
-    less: ["f32x4.lt"], lessEqual: ["f32x4.le"], greater: ["f32x4.gt"], greaterEqual: ["f32x4.ge"],
+    neg: ["f32x4.neg"],
+    abs: ["f32x4.abs"],
+    floor: ["f32x4.floor"],
+    ceil: ["f32x4.ceil"],
+    round: ["f32x4.nearest"],
+    sqrt: ["f32x4.sqrt"],
+    add: ["f32x4.add"],
+    sub: ["f32x4.sub"],
+    mul: ["f32x4.mul"],
+    div: ["f32x4.div"],
+    max: ["f32x4.max"],
+    min: ["f32x4.min"],
+    equal: ["f32x4.eq"],
+    notEqual: ["f32x4.ne"],
+    less: ["f32x4.lt"],
+    lessEqual: ["f32x4.le"],
+    greater: ["f32x4.gt"],
+    greaterEqual: ["f32x4.ge"],
   },
   int32: {
-    ...integers, abs: ["i32x4.abs"], max: ["i32x4.max_s"], min: ["i32x4.min_s"], less: ["i32x4.lt_s"],
-    lessEqual: ["i32x4.le_s"], greater: ["i32x4.gt_s"], greaterEqual: ["i32x4.ge_s"],
+    ...integers,
+    abs: ["i32x4.abs"],
+    max: ["i32x4.max_s"],
+    min: ["i32x4.min_s"],
+    less: ["i32x4.lt_s"],
+    lessEqual: ["i32x4.le_s"],
+    greater: ["i32x4.gt_s"],
+    greaterEqual: ["i32x4.ge_s"],
   },
   uint32: {
-    ...integers, abs: [], max: ["i32x4.max_u"], min: ["i32x4.min_u"], less: ["i32x4.lt_u"],
-    lessEqual: ["i32x4.le_u"], greater: ["i32x4.gt_u"], greaterEqual: ["i32x4.ge_u"],
+    ...integers,
+    abs: [],
+    max: ["i32x4.max_u"],
+    min: ["i32x4.min_u"],
+    less: ["i32x4.lt_u"],
+    lessEqual: ["i32x4.le_u"],
+    greater: ["i32x4.gt_u"],
+    greaterEqual: ["i32x4.ge_u"],
   },
   bool: {
-    and: ["v128.and"], or: ["v128.or"], xor: ["v128.xor"], notEqual: ["v128.xor"], equal: ["v128.xor", "v128.not"],
-    max: ["v128.or"], min: ["v128.and"], not: ["v128.not"],
+    and: ["v128.and"],
+    or: ["v128.or"],
+    xor: ["v128.xor"],
+    notEqual: ["v128.xor"],
+    equal: ["v128.xor", "v128.not"],
+    max: ["v128.or"],
+    min: ["v128.and"],
+    not: ["v128.not"],
   },
 };
 
@@ -95,13 +149,12 @@ export function vectorLanes(
   varies: (value: Scalar) => boolean,
   loadable: (load: Extract<Scalar, { kind: "load" }>) => boolean,
 ): Lanes | null {
-  let lanes: Lanes | 0 = 0;
+  const found = new Set<Lanes>();
   const seen = new Set<Scalar>();
   const accept = (dtype: DType): boolean => {
     const own = width[dtype];
-    if (own === 0) return true;
-    if (lanes === 0) lanes = own;
-    return lanes === own;
+    if (own !== 0) found.add(own);
+    return found.size <= 1;
   };
   const visit = (value: Scalar): boolean => {
     if (seen.has(value)) return true;
@@ -119,7 +172,10 @@ export function vectorLanes(
         break;
       }
       case "convert":
-        if (value.arg.dtype !== value.dtype && conversions[`${value.arg.dtype}>${value.dtype}`] === undefined) {
+        if (
+          value.arg.dtype !== value.dtype &&
+          conversions[`${value.arg.dtype}>${value.dtype}`] === undefined
+        ) {
           return false;
         }
         break;
@@ -134,5 +190,5 @@ export function vectorLanes(
     return operandsOf(value).every(visit);
   };
   for (const root of roots) if (!visit(root)) return null;
-  return lanes === 0 ? null : lanes;
+  return [...found][0] ?? null;
 }
