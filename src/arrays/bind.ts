@@ -1,0 +1,110 @@
+/**
+ * Where every operation on arrays passes through: concrete operands are computed at once, traced ones are recorded in
+ * the innermost trace that any of them belongs to.
+ */
+import type { Storage } from "../base/dtype.js";
+import { LeakedTraceError } from "../base/errors.js";
+import type { Graph, NoParams, OpName, OpParams, ValueId } from "../ir/graph.js";
+import { formatAval } from "../ir/graph.js";
+import { lookup } from "../primitives/builder.js";
+import type { PlainOp } from "../primitives/emitter.js";
+import { applyEagerly } from "./eager.js";
+import type { NDArray, Structure } from "./ndarray.js";
+import { fromData, fromStructure, fromTrace, payloadOf } from "./ndarray.js";
+import type { Trace } from "./trace.js";
+
+const none: NoParams = {};
+
+const isNullary = (op: OpName): op is Structure["op"] => op === "fill" || op === "iota" || op === "eye";
+
+/** The innermost trace that any of the arrays belongs to. Throws `LeakedTraceError` if one has ended. */
+export function innermostTrace(operation: string, arrays: readonly NDArray[]): Trace | null {
+  let innermost: Trace | null = null;
+  arrays.forEach((x, position) => {
+    const payload = payloadOf(x);
+    if (payload.kind !== "traced") return;
+    const { trace } = payload.value;
+    if (trace.ended) {
+      throw new LeakedTraceError({
+        operation,
+        argument: `operand ${position}`,
+        found: `a traced ${formatAval(x)} that left a function after ${trace.operation} had traced it`,
+        expected: "a value of the function that is running",
+        remedy: "return such values from the function instead of storing them outside",
+      });
+    }
+    if (innermost === null || trace.level > innermost.level) innermost = trace;
+  });
+  return innermost;
+}
+
+/** The array as a value of `trace`: its own, a captured one of an outer trace, or a constant. */
+export function lift(trace: Trace, x: NDArray): ValueId {
+  const payload = payloadOf(x);
+  switch (payload.kind) {
+    case "traced": {
+      const { value } = payload;
+      if (value.trace === trace) return value.id;
+      return trace.capture({ ...value, aval: value.trace.builder.aval(value.id) });
+    }
+    case "structure": {
+      const { op, params } = payload.structure;
+      const sign = op === "fill" && Object.is(params.value, -0) ? "-" : "";
+      const key = `${op}${sign}${op === "fill" ? params.value : ""}${JSON.stringify(params)}`;
+      return trace.once(key, () => trace.builder.emit<OpName>(op, [], params));
+    }
+    case "data":
+      return trace.builder.constant(x, payload.data);
+  }
+}
+
+/** Applies a primitive to arrays. Throws `ShapeError`, `DTypeError` or `LeakedTraceError`. */
+export function bind<K extends OpName>(op: K, inputs: readonly NDArray[], params: OpParams[K]): NDArray {
+  // A nullary primitive's parameters are those of its own name.
+  if (isNullary(op)) return fromStructure({ op, params } as unknown as Structure);
+  const trace = innermostTrace(op, inputs);
+  if (trace === null) {
+    const out = applyEagerly(op, inputs.map(toHost), params);
+    return fromData(out.dtype, out.shape, out.data);
+  }
+  const ids = inputs.map((x) => lift(trace, x));
+  return fromTrace(trace, trace.builder.emit(op, ids, params));
+}
+
+/** Applies a primitive without parameters. */
+export function apply(op: PlainOp, ...inputs: readonly NDArray[]): NDArray {
+  return bind(op, inputs, none);
+}
+
+/** A concrete array as backends read it. */
+export function toHost(x: NDArray): {
+  readonly dtype: NDArray["dtype"];
+  readonly shape: NDArray["shape"];
+  readonly data: Storage;
+} {
+  return { dtype: x.dtype, shape: x.shape, data: x.data };
+}
+
+/** Runs a graph on arrays, concrete or traced: each equation where its operands belong. */
+export function evaluate(graph: Graph, inputs: readonly NDArray[]): NDArray[] {
+  const values = new Map<ValueId, NDArray>();
+  const valueOf = (id: ValueId): NDArray => {
+    const value = values.get(id);
+    if (value === undefined) lookup(new Map(), id);
+    return value as NDArray;
+  };
+  graph.inputs.forEach((id, position) => {
+    const value = inputs[position];
+    if (value !== undefined) values.set(id, value);
+  });
+  for (const { id, data } of graph.constants) {
+    const aval = graph.avals[id];
+    if (aval !== undefined) values.set(id, fromData(aval.dtype, aval.shape, data));
+  }
+  for (const equation of graph.equations) {
+    const operands = equation.inputs.map(valueOf);
+    const result = bind<OpName>(equation.op, operands, equation.params);
+    for (const id of equation.outputs) values.set(id, result);
+  }
+  return graph.outputs.map(valueOf);
+}
