@@ -9,3 +9,14 @@ export type { TimelineEntry } from "./executor/timeline.js";
 export type { PoolEvent } from "./executor/events.js";
 export type { PoolOptions, RankRequest } from "./executor/options.js";
 export type { Arrays, LoadOptions, ProgramReport, ResidentPlan } from "./executor/resident.js";
+
+export { makeGraph, NDArray, np, PrintedGraph, stopGradient } from "./arrays/index.js";
+export type {
+  Argument,
+  ArrayInput,
+  Derivative,
+  NestedInput,
+  NestedList,
+  TypedInput,
+} from "./arrays/index.js";
+export * as tree from "./base/tree.js";

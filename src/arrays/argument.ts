@@ -14,6 +14,11 @@ export type Argument<T> = unknown extends T
       ? { [K in keyof T]: Argument<T[K]> }
       : T;
 
+/** What may be passed where a traced function takes the parameters P. */
+export type Arguments<P> = { [I in keyof P]: Argument<P[I]> } extends infer A extends readonly unknown[]
+  ? A
+  : readonly unknown[];
+
 /** A derivative with respect to T: the same tree with an array for each leaf. */
 export type Derivative<T> = unknown extends T
   ? NDArray

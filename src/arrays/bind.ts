@@ -3,10 +3,9 @@
  * the innermost trace that any of them belongs to.
  */
 import type { Storage } from "../base/dtype.js";
-import { LeakedTraceError } from "../base/errors.js";
+import { GraphError, LeakedTraceError } from "../base/errors.js";
 import type { Graph, NoParams, OpName, OpParams, ValueId } from "../ir/graph.js";
 import { formatAval } from "../ir/graph.js";
-import { lookup } from "../primitives/builder.js";
 import type { PlainOp } from "../primitives/emitter.js";
 import { applyEagerly } from "./eager.js";
 import type { NDArray, Structure } from "./ndarray.js";
@@ -90,8 +89,12 @@ export function evaluate(graph: Graph, inputs: readonly NDArray[]): NDArray[] {
   const values = new Map<ValueId, NDArray>();
   const valueOf = (id: ValueId): NDArray => {
     const value = values.get(id);
-    if (value === undefined) lookup(new Map(), id);
-    return value as NDArray;
+    if (value !== undefined) return value;
+    throw new GraphError({
+      operation: "evaluate",
+      argument: `value ${id}`,
+      found: "used before it is defined",
+    });
   };
   graph.inputs.forEach((id, position) => {
     const value = inputs[position];

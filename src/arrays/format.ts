@@ -50,7 +50,8 @@ export function formatArray(
     const parts = shown(shape[axis] ?? 0, summarise).map((position) =>
       position === null ? "..." : print(axis + 1),
     );
-    const between = inner === 0 ? separator : `${separator.trimEnd()}${"\n".repeat(inner)}${" ".repeat(axis + 1)}`;
+    const between =
+      inner === 0 ? separator : `${separator.trimEnd()}${"\n".repeat(inner)}${" ".repeat(axis + 1)}`;
     return `[${parts.join(between)}]`;
   };
   return print(0);

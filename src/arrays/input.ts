@@ -8,7 +8,8 @@ import { ArgumentError, DTypeError, ShapeError } from "../base/errors.js";
 import type { Shape } from "../base/shape.js";
 import { broadcastShapes, formatShape, sameShape, sizeOf } from "../base/shape.js";
 import { bind } from "./bind.js";
-import { fillValue, filled, fromData, NDArray } from "./ndarray.js";
+import type { NDArray } from "./ndarray.js";
+import { fillValue, filled, fromData, isNDArray } from "./ndarray.js";
 
 /** The typed arrays that have a dtype. */
 export type TypedInput = Float64Array | Float32Array | Int32Array | Uint32Array;
@@ -92,7 +93,7 @@ function refuse(operation: string, argument: string, found: string): never {
 
 /** True for what `toArray` can convert without knowing an operation. */
 export function isArrayInput(value: unknown): value is ArrayInput {
-  if (value instanceof NDArray || typeof value === "number" || typeof value === "boolean") return true;
+  if (isNDArray(value) || typeof value === "number" || typeof value === "boolean") return true;
   if (Array.isArray(value)) return value.every(isArrayInput);
   return isTyped(value);
 }
@@ -102,7 +103,7 @@ const asList = (value: unknown): readonly unknown[] | null => (Array.isArray(val
 /** True if an array, or a typed one, stands somewhere in the lists. */
 function hasArrays(value: unknown): boolean {
   const list = asList(value);
-  return list === null ? value instanceof NDArray || ArrayBuffer.isView(value) : list.some(hasArrays);
+  return list === null ? isNDArray(value) || ArrayBuffer.isView(value) : list.some(hasArrays);
 }
 
 /** Lists of arrays (and of whatever else): stacks along a new first axis. */
@@ -128,7 +129,7 @@ function stackLists(operation: string, argument: string, list: readonly unknown[
 function fromLists(operation: string, argument: string, list: readonly unknown[]): NDArray {
   if (hasArrays(list)) return stackLists(operation, argument, list);
   const shape: number[] = [];
-  for (let level: unknown = list; ; ) {
+  for (let level: unknown = list; ;) {
     const items = asList(level);
     if (items === null) break;
     shape.push(items.length);
@@ -185,7 +186,7 @@ export function toArray<A extends ArrayInput>(
 }
 
 function convertAny(operation: string, argument: string, value: unknown): NDArray {
-  if (value instanceof NDArray) return value;
+  if (isNDArray(value)) return value;
   if (typeof value === "number") return filled("float64", [], value);
   if (typeof value === "boolean") return filled("bool", [], value ? 1 : 0);
   if (isTyped(value)) return copyTyped(value);

@@ -3,7 +3,8 @@
  */
 import type { Graph } from "../ir/graph.js";
 import { printGraph } from "../ir/print.js";
-import type { Argument } from "./argument.js";
+import type { Arguments } from "./argument.js";
+import type { NDArray } from "./ndarray.js";
 import { flattenArguments, requireTraceable, traceFunction } from "./trace-function.js";
 
 /** A traced function that prints as its graph. */
@@ -24,6 +25,8 @@ export class PrintedGraph {
   }
 }
 
+type GraphMaker<P> = (...args: Arguments<P>) => PrintedGraph;
+
 /**
  * Traces `f` instead of running it: `makeGraph(f)(...args)` gives the graph of what `f` does to arguments of these types. It
  * prints as text, with a type for every value.
@@ -41,17 +44,17 @@ export class PrintedGraph {
  * ```text
  * graph(a: f64[2]) {
  *   const k0: f64[3,2]
- *   b: f64[3] = contract["a0 a1, a1 -> a0"] k0 a
+ *   b: f64[3] = contract["i j, j -> i"] k0 a
  *   c: f64[3] = tanh b
  *   return c
  * }
  * ```
  */
-export function makeGraph<P extends readonly unknown[]>(
-  f: (...args: P) => unknown,
-): (...args: { [I in keyof P]: Argument<P[I]> }) => PrintedGraph {
+export function makeGraph<P extends readonly NDArray[]>(f: (...args: P) => unknown): GraphMaker<P>;
+export function makeGraph<P extends readonly unknown[]>(f: (...args: P) => unknown): GraphMaker<P>;
+export function makeGraph<P extends readonly unknown[]>(f: (...args: P) => unknown): GraphMaker<P> {
   requireTraceable("makeGraph", f);
-  return (...args) => {
+  return (...args: readonly unknown[]) => {
     const { leaves, rebuild } = flattenArguments(
       "makeGraph",
       args,

@@ -104,7 +104,7 @@ export class NDArray<D extends DType = DType> {
     if (payload.kind !== "structure") return refuse(this, operation, remedy);
     const out = { dtype: this.dtype, shape: this.shape, data: allocate<DType>(this.dtype, this.size) };
     const { op, params } = payload.structure;
-    rowOf(op).reference([], out, params as never);
+    rowOf(op).reference([], out, params);
     this.#data = out.data;
     return out.data;
   }
@@ -159,7 +159,8 @@ export class NDArray<D extends DType = DType> {
 
   /** The length of the first axis. Throws `ShapeError` on a scalar. */
   get length(): number {
-    if (this.ndim === 0) throw new ShapeError({ operation: "length", found: "a scalar", expected: "an axis" });
+    if (this.ndim === 0)
+      throw new ShapeError({ operation: "length", found: "a scalar", expected: "an axis" });
     return at(this.shape, normalizeAxis("length", 0, this.ndim));
   }
 
@@ -174,15 +175,19 @@ export class NDArray<D extends DType = DType> {
     return formatArray(this.dtype, this.shape, this.data);
   }
 
-  valueOf(): number {
-    return this[Symbol.toPrimitive]("number") as number;
+  valueOf(): number | string {
+    return this.#convert("number");
   }
 
   [Symbol.toPrimitive](hint: string): number | string {
+    return this.#convert(hint);
+  }
+
+  #convert(hint: string): number | string {
     const data = this.#read(
       hint === "string" ? "conversion to a string or property name" : "conversion to a JavaScript number",
-      "operators and comparisons do not see arrays: use .add, .mul, np.greater, ..., choose with np.where, np.maximum " +
-        "or lax.cond, index with .slice, and print with console.log(x)",
+      "operators and comparisons do not see arrays: use .add, .mul, np.greater, ..., choose with np.where or " +
+        "np.maximum, index with .slice or np.take, and print with console.log(x)",
     );
     if (this.ndim === 0) {
       const value = at(data, 0);
@@ -220,6 +225,11 @@ function refuse(x: NDArray, operation: string, remedy: string): never {
   });
 }
 
+/** True for arrays. */
+export function isNDArray(value: unknown): value is NDArray {
+  return value instanceof NDArray;
+}
+
 /** What an array consists of. */
 export function payloadOf(x: NDArray): Payload {
   return read(x);
@@ -241,7 +251,7 @@ export function fromData<D extends DType>(dtype: D, shape: Shape, data: StorageO
 
 /** An array that stays symbolic until it is read. */
 export function fromStructure(structure: Structure): NDArray {
-  const aval = rowOf(structure.op).shape([], structure.params as never);
+  const aval = rowOf(structure.op).shape([], structure.params);
   return create(aval, { kind: "structure", structure });
 }
 

@@ -47,9 +47,7 @@ export type Kind = "any" | "number" | "float";
 /** True if an integer dtype holds the number exactly. */
 function holds(dtype: DType, value: number): boolean {
   if (!Number.isInteger(value)) return false;
-  return dtype === "int32"
-    ? value >= -2147483648 && value <= 2147483647
-    : value >= 0 && value <= 4294967295;
+  return dtype === "int32" ? value >= -2147483648 && value <= 2147483647 : value >= 0 && value <= 4294967295;
 }
 
 /** The dtype that an operation on these inputs computes in. */

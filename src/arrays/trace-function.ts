@@ -22,8 +22,15 @@ function describe(value: unknown): string {
   if (value === undefined) return "undefined";
   if (typeof value === "string") return `the string ${JSON.stringify(value)}`;
   if (typeof value === "function") return "a function";
-  if (typeof value === "object" && value !== null) return `an instance of ${value.constructor.name || "a class"}`;
+  if (typeof value === "object" && value !== null)
+    return `an instance of ${value.constructor.name || "a class"}`;
   return `a ${typeof value}`;
+}
+
+function remedyFor(leaf: unknown): string {
+  if (typeof leaf === "object") return "make its class a tree with tree.register";
+  if (leaf === undefined) return "is a return or an argument missing? null is an empty tree";
+  return "let the function refer to such a value from outside";
 }
 
 /**
@@ -39,10 +46,7 @@ export function flattenArrays(operation: string, argument: string, value: unknow
       argument: where,
       found: describe(leaf),
       expected: "an array, a number, or a tree of them",
-      remedy:
-        typeof leaf === "object"
-          ? "make its class a tree with tree.register"
-          : "let the function refer to such a value instead of passing it",
+      remedy: remedyFor(leaf),
     });
   });
   return { leaves: arrays, structure };
@@ -68,7 +72,8 @@ function refuseAsync(operation: string): never {
   });
 }
 
-const isAsync = (f: object): boolean => Object.getPrototypeOf(f)?.constructor?.name === "AsyncFunction";
+const AsyncFunction = Object.getPrototypeOf(async () => {}) as object;
+const isAsync = (f: object): boolean => Object.getPrototypeOf(f) === AsyncFunction;
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
@@ -99,7 +104,12 @@ export function traceFunction(
 /** Refuses what is not a function that can be traced. */
 export function requireTraceable(operation: string, f: unknown): void {
   if (typeof f !== "function") {
-    throw new ArgumentError({ operation, argument: "f", found: describe(f), expected: "a function of arrays" });
+    throw new ArgumentError({
+      operation,
+      argument: "f",
+      found: describe(f),
+      expected: "a function of arrays",
+    });
   }
   if (isAsync(f)) refuseAsync(operation);
 }

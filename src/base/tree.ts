@@ -40,13 +40,18 @@ const nullStructure: TreeStructure = { kind: "null" };
  * import { tree } from "heddle";
  *
  * class Line {
- *   constructor(readonly slope: number, readonly offset: number, readonly name: string) {}
+ *   slope: number[];
+ *   name: string;
+ *   constructor(slope: number[], name: string) {
+ *     this.slope = slope;
+ *     this.name = name;
+ *   }
  * }
  * tree.register(Line, {
- *   flatten: (line) => [[[line.slope], [line.offset]], line.name],
- *   unflatten: ([slope, offset]: [number[], number[]], name: string) => new Line(slope[0] ?? 0, offset[0] ?? 0, name),
+ *   flatten: (line) => [[line.slope], line.name],
+ *   unflatten: ([slope]: [number[]], name: string) => new Line(slope, name),
  * });
- * console.log(tree.leaves(new Line(2, 3, "first"))); // [ [ 2 ], [ 3 ] ]
+ * console.log(tree.leaves({ b: new Line([2], "first"), a: [[1, 0], null] })); // [ [ 1, 0 ], [ 2 ] ]
  * ```
  */
 export function register<T>(type: Constructor<T>, rule: TreeRule<T>): void {
@@ -81,7 +86,12 @@ export interface LeafWithPath {
   readonly path: string;
 }
 
-function visit(value: unknown, path: string, leaves: LeafWithPath[], above: readonly object[]): TreeStructure {
+function visit(
+  value: unknown,
+  path: string,
+  leaves: LeafWithPath[],
+  above: readonly object[],
+): TreeStructure {
   if (value === null) return nullStructure;
   if (typeof value === "object") {
     if (above.includes(value)) {
@@ -196,7 +206,11 @@ export function unflatten(of: TreeStructure, items: readonly unknown[]): unknown
 }
 
 /** Applies `f` to each leaf of a tree, or to corresponding leaves of several trees of one structure. */
-export function map(f: (...leaves: unknown[]) => unknown, first: unknown, ...rest: readonly unknown[]): unknown {
+export function map(
+  f: (...leaves: unknown[]) => unknown,
+  first: unknown,
+  ...rest: readonly unknown[]
+): unknown {
   const [items, form] = flatten(first);
   const others = rest.map((other, i) => {
     const [otherLeaves, otherForm] = flatten(other);

@@ -45,7 +45,8 @@ export function checkGraph(graph: Graph): Graph {
       ),
     );
     const found = at(graph.avals, id);
-    if (!sameAval(found, wanted)) refuse(where, formatAval(found), `${formatAval(wanted)}, by its shape rule`);
+    if (!sameAval(found, wanted))
+      refuse(where, formatAval(found), `${formatAval(wanted)}, by its shape rule`);
   });
   graph.outputs.forEach((id, position) => use(id, `output ${position}`));
   return graph;

@@ -26,7 +26,8 @@ function pair(operation: string, a: ArrayInput, b: ArrayInput, kind: Kind): [NDA
 
 const constant = (like: NDArray, value: number): NDArray => filled(like.dtype, like.shape, value);
 
-type ArithmeticOp = "add" | "sub" | "mul" | "floorDivide" | "remainder" | "max" | "min" | "and" | "or" | "xor";
+type ArithmeticOp =
+  "add" | "sub" | "mul" | "floorDivide" | "remainder" | "max" | "min" | "and" | "or" | "xor";
 
 function arithmetic(operation: string, op: ArithmeticOp, kind: Kind, onBool: ArithmeticOp = op): Arithmetic {
   return <A extends ArrayInput, B extends ArrayInput>(a: A, b: B) => {

@@ -258,11 +258,7 @@ function triangle(operation: string, x: ArrayInput, offset: number, lower: boole
     });
   }
   const [rows, columns] = [at(matrix.shape, matrix.ndim - 2), at(matrix.shape, matrix.ndim - 1)];
-  const mask = broadcastInto(
-    operation,
-    lowerMask(rows, columns, lower ? offset : offset - 1),
-    matrix.shape,
-  );
+  const mask = broadcastInto(operation, lowerMask(rows, columns, lower ? offset : offset - 1), matrix.shape);
   const zero = filled(matrix.dtype, matrix.shape, 0);
   return lower ? apply("select", mask, matrix, zero) : apply("select", mask, zero, matrix);
 }

@@ -4,6 +4,7 @@
 import { at } from "../../base/at.js";
 import { ArgumentError, ShapeError } from "../../base/errors.js";
 import { formatShape } from "../../base/shape.js";
+import { formatSignature } from "../../primitives/signature.js";
 import { bind } from "../bind.js";
 import type { ArrayInput } from "../input.js";
 import { reshapeTo } from "../input.js";
@@ -66,6 +67,16 @@ function dropOnes(one: Labelled, other: Labelled): Labelled {
   };
 }
 
+/** A signature with plain letters (i, j, k, ...) in the order in which the names come. */
+function signatureOf(a: readonly string[], b: readonly string[], out: readonly string[]): string {
+  const order = [...new Set([...a, ...b])];
+  const letter = (name: string): string => {
+    const position = order.indexOf(name);
+    return position < 18 ? String.fromCharCode(105 + position) : `i${position}`;
+  };
+  return formatSignature(a.map(letter), b.map(letter), out.map(letter));
+}
+
 /** Contracts two arrays; the result has the axes whose names are wanted, in that order. */
 export function contractPair(
   operation: string,
@@ -90,7 +101,7 @@ export function contractPair(
   const first = sumOut(a, new Set([...keep, ...b.names]));
   const second = sumOut(b, new Set([...keep, ...a.names]));
   const names = wanted.filter((name) => first.names.includes(name) || second.names.includes(name));
-  const signature = `${first.names.join(" ")}, ${second.names.join(" ")} -> ${names.join(" ")}`;
+  const signature = signatureOf(first.names, second.names, names);
   return { x: bind("contract", [first.x, second.x], { signature }), names };
 }
 
@@ -110,7 +121,7 @@ function namesOf(text: string, rank: number | null, broadcastRank: number, whole
       expected: 'letters, commas, "..." and one "->"',
     });
   }
-  const [before, after] = [[...(match[1] ?? "")], [...(match[3] ?? "")]];
+  const [before, after] = [Array.from(match[1] ?? ""), Array.from(match[3] ?? "")];
   if (match[2] === undefined) return [...before, ...after];
   const width = rank === null ? broadcastRank : rank - before.length - after.length;
   const names = Array.from({ length: Math.max(0, width) }, (_, i) => `_${broadcastRank - width + i}`);

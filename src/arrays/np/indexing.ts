@@ -9,7 +9,7 @@ import { formatShape, normalizeAxis, sizeOf } from "../../base/shape.js";
 import { apply, bind } from "../bind.js";
 import type { ArrayInput, StrongOf } from "../input.js";
 import { broadcastInto, convertTo, reshapeTo, toArray } from "../input.js";
-import { fillValue, filled, fromData, NDArray } from "../ndarray.js";
+import { fillValue, filled, fromData, isNDArray, NDArray } from "../ndarray.js";
 import { align } from "../promote.js";
 import { flip, sliceAxis, transpose } from "./layout.js";
 
@@ -55,7 +55,7 @@ function boundsOf(range: Range, extent: number, argument: string): Bounds {
       argument,
       found: `a list of ${range.length}`,
       expected: "[start, stop?, step?]",
-      remedy: "to read a list of positions, make an integer array: np.array([0, 2, 5, 7], \"int32\")",
+      remedy: 'to read a list of positions, make an integer array: np.array([0, 2, 5, 7], "int32")',
     });
   }
   const [start, stop, stepOrNone] = range;
@@ -230,10 +230,13 @@ function readArrays(x: NDArray, arrays: ReadonlyMap<number, NDArray>): NDArray {
     sizeOf(extents),
     ...front.shape.slice(place + axes.length),
   ]);
-  const linear = positions.reduce((sum, each, i) => {
-    const scaled = apply("mul", sum, filled("int32", sum.shape, at(extents, i)));
-    return apply("add", scaled, each);
-  }, filled("int32", at(positions, 0).shape, 0));
+  const linear = positions.reduce(
+    (sum, each, i) => {
+      const scaled = apply("mul", sum, filled("int32", sum.shape, at(extents, i)));
+      return apply("add", scaled, each);
+    },
+    filled("int32", at(positions, 0).shape, 0),
+  );
   return bind("gather", [merged, linear], { axis: place });
 }
 
@@ -280,7 +283,7 @@ export function slice<A extends ArrayInput>(x: A, ...indices: readonly Index[]):
 /** Any list of whole numbers, or an integer array, as positions. */
 function indexArray(operation: string, indices: ArrayInput): NDArray {
   const given: NDArray = toArray(operation, "indices", indices);
-  const whole = given.dtype === "float64" && !(indices instanceof NDArray);
+  const whole = given.dtype === "float64" && !isNDArray(indices);
   if (!whole) return given;
   const value = fillValue(given);
   const integral = value === undefined ? given.data.every(Number.isInteger) : Number.isInteger(value);

@@ -12,7 +12,8 @@ import type { NDArray } from "../ndarray.js";
 import { expandDims, ravel, sliceAxis, transpose } from "./layout.js";
 
 /** The dtype that holds all of the inputs' dtypes. */
-type JoinedDType<A> = A extends NDArray<infer D> ? ([D] extends ["float64"] ? "float64" : NDArray["dtype"]) : "float64";
+type JoinedDType<A> =
+  A extends NDArray<infer D> ? ([D] extends ["float64"] ? "float64" : NDArray["dtype"]) : "float64";
 
 function arraysOf(operation: string, arrays: readonly ArrayInput[]): NDArray[] {
   if (!Array.isArray(arrays) || arrays.length === 0) {
@@ -42,7 +43,8 @@ function join(operation: string, parts: readonly NDArray[], axis: number): NDArr
   const along = normalizeAxis(operation, axis, first.ndim);
   parts.forEach((part, i) => {
     const fits =
-      part.ndim === first.ndim && part.shape.every((e, position) => position === along || e === first.shape[position]);
+      part.ndim === first.ndim &&
+      part.shape.every((e, position) => position === along || e === first.shape[position]);
     if (!fits) {
       throw new ShapeError({
         operation,
@@ -95,9 +97,7 @@ export function stack<A extends ArrayInput>(arrays: readonly A[], axis = 0): NDA
 
 /** Stacks as rows: vectors become rows, matrices are put on top of each other. */
 export function vstack(arrays: readonly ArrayInput[]): NDArray {
-  const list = arraysOf("vstack", arrays).map((x) =>
-    x.ndim < 2 ? reshapeTo(x, [1, x.size]) : x,
-  );
+  const list = arraysOf("vstack", arrays).map((x) => (x.ndim < 2 ? reshapeTo(x, [1, x.size]) : x));
   return join("vstack", list, 0);
 }
 

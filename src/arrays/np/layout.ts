@@ -152,10 +152,7 @@ export function expandDims<A extends ArrayInput>(
 }
 
 /** Drops axes of extent 1: all of them, or these. Throws `ShapeError` if one of these has another extent. */
-export function squeeze<A extends ArrayInput>(
-  x: A,
-  axis?: number | readonly number[],
-): NDArray<StrongOf<A>> {
+export function squeeze<A extends ArrayInput>(x: A, axis?: number | readonly number[]): NDArray<StrongOf<A>> {
   const array = toArray("squeeze", "x", x);
   const dropped =
     axis === undefined
@@ -287,8 +284,7 @@ function rollAxis<D extends DType>(x: NDArray<D>, shift: number, axis: number): 
 export function repeat<A extends ArrayInput>(x: A, repeats: number, axis?: number): NDArray<StrongOf<A>> {
   requireShape("repeat", "repeats", [repeats]);
   const array = toArray("repeat", "x", x);
-  const source: NDArray<StrongOf<A>> =
-    axis === undefined ? (ravel(array) as NDArray<StrongOf<A>>) : array;
+  const source: NDArray<StrongOf<A>> = axis === undefined ? (ravel(array) as NDArray<StrongOf<A>>) : array;
   const along = axis === undefined ? 0 : normalizeAxis("repeat", axis, array.ndim);
   const shape = [...source.shape];
   shape.splice(along + 1, 0, 1);

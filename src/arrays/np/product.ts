@@ -102,9 +102,7 @@ export function matmul<A extends ArrayInput, B extends ArrayInput>(a: A, b: B): 
 export function inner<A extends ArrayInput, B extends ArrayInput>(a: A, b: B): NDArray<Promoted<A, B>> {
   const [x, y] = both("inner", a, b);
   const result =
-    x.ndim === 0 || y.ndim === 0
-      ? multiply(x, y)
-      : contractAxes("inner", x, y, [[x.ndim - 1, y.ndim - 1]]);
+    x.ndim === 0 || y.ndim === 0 ? multiply(x, y) : contractAxes("inner", x, y, [[x.ndim - 1, y.ndim - 1]]);
   return result as NDArray<Promoted<A, B>>;
 }
 
@@ -168,7 +166,11 @@ export function tensordot(
     typeof axes === "number"
       ? [count(axes).map((i) => x.ndim - axes + i), count(axes)]
       : [list(axes[0]), list(axes[1])];
-  if (left.length !== right.length || new Set(left).size !== left.length || new Set(right).size !== right.length) {
+  if (
+    left.length !== right.length ||
+    new Set(left).size !== left.length ||
+    new Set(right).size !== right.length
+  ) {
     throw new ArgumentError({
       operation: "tensordot",
       argument: "axes",

@@ -92,7 +92,7 @@ export function all(x: ArrayInput, reduction?: Reduction): NDArray<"bool"> {
 
 /** The number of elements that are true (not zero), as i32. */
 export function countNonzero(x: ArrayInput, reduction?: Reduction): NDArray<"int32"> {
-  return sum(truth(x), reduction) as NDArray<"int32">;
+  return sum(truth(x), reduction);
 }
 
 /** The mean, in floats: integers and booleans give f64. Of nothing, NaN. */
@@ -139,10 +139,7 @@ export function variance<A extends ArrayInput>(
 export { variance as var };
 
 /** The square root of the variance. */
-export function std<A extends ArrayInput>(
-  x: A,
-  options?: Axis | SpreadOptions | null,
-): NDArray<FloatOf<A>> {
+export function std<A extends ArrayInput>(x: A, options?: Axis | SpreadOptions | null): NDArray<FloatOf<A>> {
   const spread: NDArray = variance(x, options);
   return sqrt(spread) as NDArray<FloatOf<A>>;
 }

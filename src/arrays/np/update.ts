@@ -83,7 +83,8 @@ function readVector(x: NDArray, positions: NDArray): NDArray {
 
 /** Replaces elements of a vector at distinct positions. */
 function replace(x: NDArray, positions: NDArray, value: NDArray): NDArray {
-  if (x.dtype === "bool") return convertTo(replace(convertTo(x, "int32"), positions, convertTo(value, "int32")), "bool");
+  if (x.dtype === "bool")
+    return convertTo(replace(convertTo(x, "int32"), positions, convertTo(value, "int32")), "bool");
   const scatter = (base: NDArray, updates: NDArray): NDArray =>
     bind("scatterAdd", [base, positions, updates], { axis: 0 });
   const hits = scatter(filled("int32", x.shape, 0), filled("int32", value.shape, 1));
@@ -101,7 +102,9 @@ function updateArrays(x: NDArray, resolved: readonly AxisIndex[], value: NDArray
     return reshapeTo(bind("scatterAdd", [flat, positions, values], { axis: 0 }), x.shape);
   }
   const combine = (old: NDArray, next: NDArray): NDArray =>
-    how === "set" ? next : apply(how === "add" ? "or" : how === "mul" && x.dtype === "bool" ? "and" : how, old, next);
+    how === "set"
+      ? next
+      : apply(how === "add" ? "or" : how === "mul" && x.dtype === "bool" ? "and" : how, old, next);
   const single = positions.size === 1;
   if (positions.traced && !single) {
     throw new ArgumentError({
@@ -118,7 +121,11 @@ function updateArrays(x: NDArray, resolved: readonly AxisIndex[], value: NDArray
   let result = flat;
   for (const round of rounds(list)) {
     const which = fromData("int32", [round.length], Int32Array.from(round));
-    const here = fromData("int32", [round.length], Int32Array.from(round, (i) => at(list, i)));
+    const here = fromData(
+      "int32",
+      [round.length],
+      Int32Array.from(round, (i) => at(list, i)),
+    );
     result = replace(result, here, combine(readVector(result, here), readVector(values, which)));
   }
   return reshapeTo(result, x.shape);
@@ -136,5 +143,11 @@ export function updateAt<X extends NDArray>(x: X, indices: readonly Index[]): Up
       // An update keeps the dtype.
       return (isSimple(resolved) ? updateSimple : updateArrays)(x, resolved, value, how) as X;
     };
-  return { set: update("set"), add: update("add"), mul: update("mul"), min: update("min"), max: update("max") };
+  return {
+    set: update("set"),
+    add: update("add"),
+    mul: update("mul"),
+    min: update("min"),
+    max: update("max"),
+  };
 }
