@@ -15,12 +15,19 @@ import {
 export class RankBlocks {
   readonly #heap: Heap;
   readonly #blocks: readonly Block[];
+  readonly #pool: Block;
 
   constructor(heap: Heap, ranks: number) {
     this.#heap = heap;
+    this.#pool = heap.allocate(64, "the words of a pool");
     this.#blocks = Array.from({ length: ranks }, (_, rank) =>
       heap.allocate(controlBytes, `the words of rank ${rank}`),
     );
+  }
+
+  /** Address of the word that counts ranks still at work in a step. */
+  get pending(): number {
+    return this.#pool.address;
   }
 
   address(rank: number): number {
@@ -60,5 +67,6 @@ export class RankBlocks {
 
   free(): void {
     for (const block of this.#blocks) block.free();
+    this.#pool.free();
   }
 }

@@ -209,7 +209,7 @@ export class PoolCore {
       );
       residency.workspaces.set(rank, workspace);
     }
-    await link.bind(residency.number, workspace.address);
+    await link.place(residency.number, workspace.address);
     residency.programs = [
       ...residency.programs.filter((report) => report.rank !== rank),
       ...Object.entries(loaded.kernels).map(([program, kernels]) => ({

@@ -1,9 +1,11 @@
 /** Starts what a pool is made of. */
+import { availableParallelism } from "node:os";
 import type { Heap } from "../heap/heap.js";
 import { sharedHeap } from "../heap/heap.js";
 import { RankMachine } from "../rank/machine.js";
 import { inProcess } from "../transports/in-process.js";
 import type { RankSetup } from "../transports/service.js";
+import { threads } from "../transports/threads.js";
 import { RankBlocks } from "./blocks.js";
 import { PoolCore } from "./core.js";
 import type { PoolOptions } from "./options.js";
@@ -14,6 +16,14 @@ export interface OpenOverrides {
   readonly heap?: Heap;
   /** Words that make ranks fail; see `rank/faults.ts`. */
   readonly faults?: readonly (Int32Array | undefined)[];
+}
+
+/**
+ * Milliseconds that ranks and main spin before they park. A quick step is then answered in microseconds; where threads
+ * outnumber processors, spinning would only take time from those that work.
+ */
+function spinning(ranks: number): number {
+  return ranks <= availableParallelism() ? 0.05 : 0;
 }
 
 /** Opens a pool. Rejects with `ArgumentError` for bad options. */
@@ -31,11 +41,22 @@ export async function openPool(options: PoolOptions, overrides: OpenOverrides = 
       device,
       heap: heap.memory,
       control: blocks.address(rank),
+      pending: blocks.pending,
+      spin: settings.inProcess ? 0 : spinning(ranks),
       ...(faults === undefined ? {} : { faults }),
     };
   });
-  const transport = inProcess(setups, (setup) => new RankMachine(setup, 0));
+  let lose: (rank: number, reason: string, task: number) => void = () => {};
+  const transport = settings.inProcess
+    ? inProcess(setups, (setup) => new RankMachine(setup, 0))
+    : threads(setups, {
+        entry: new URL("../../workers/rank.js", import.meta.url),
+        pending: blocks.pending,
+        spin: spinning(ranks),
+        onLost: (rank, reason, task) => lose(rank, reason, task),
+      });
   const core = new PoolCore(settings, heap, transport, blocks);
+  lose = (rank, reason, task) => core.emit({ type: "rankLost", rank, task: core.taskName(task), reason });
   try {
     await transport.start();
   } catch (error) {

@@ -68,7 +68,7 @@ export class RankMachine implements RankService {
     return { workspaceBytes: this.#device.sharesHeap ? own : 0, kernels, backend: this.#device.backend };
   }
 
-  bind(plan: number, workspace: number): void {
+  place(plan: number, workspace: number): void {
     const resident = this.#resident(plan);
     const { part, temporaryBytes } = resident;
     let buffers = workspace;
@@ -97,7 +97,7 @@ export class RankMachine implements RankService {
   begin(plan: number): Resumable {
     const { bound } = this.#resident(plan);
     if (bound === undefined)
-      throw new HeddleError("HEDDLE_INTERNAL", `plan ${plan} was loaded but not bound`);
+      throw new HeddleError("HEDDLE_INTERNAL", `plan ${plan} was loaded but not placed`);
     bound.start();
     this.#floats[controlFloat.steps] = (this.#floats[controlFloat.steps] ?? 0) + 1;
     return new Interpreter(bound.operations, bound.words);

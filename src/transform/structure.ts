@@ -99,7 +99,8 @@ function readDiagonal(r: Rewriter, id: ValueId): ValueId {
   const broadcast = definedBy(r, id, "broadcast");
   if (broadcast?.params.axes.length === 1) return at(broadcast.inputs, 0);
   const n = at(r.aval(id).shape, 0);
-  if (broadcast?.params.axes.length === 0) return r.emit("broadcast", broadcast.inputs, { shape: [n], axes: [] });
+  if (broadcast?.params.axes.length === 0)
+    return r.emit("broadcast", broadcast.inputs, { shape: [n], axes: [] });
   const flat = r.emit("reshape", [id], { shape: [n * n] });
   return r.emit("slice", [flat], { start: [0], limit: [n * n], step: [n + 1] });
 }

@@ -74,7 +74,7 @@ export function inProcess(setups: readonly RankSetup[], create: CreateRank): Tra
         links.push({
           info: service.hello(),
           load: async (part) => service.load(structuredClone(part)),
-          bind: async (plan, workspace) => service.bind(plan, workspace),
+          place: async (plan, workspace) => service.place(plan, workspace),
           unload: async (plan) => service.unload(plan),
         });
       }

@@ -16,6 +16,10 @@ export interface RankSetup {
   readonly heap: WebAssembly.Memory;
   /** Address of the rank's control block. */
   readonly control: number;
+  /** Address of the word that counts ranks still at work in a step. */
+  readonly pending: number;
+  /** Milliseconds that the rank spins before it parks. */
+  readonly spin: number;
   /** For tests: words that make the next run fail; see `rank/faults.ts`. */
   readonly faults?: Int32Array;
 }
@@ -96,10 +100,10 @@ export class StepAborted extends Error {}
 /** A rank, as its pool sees it. */
 export interface RankService {
   hello(): RankInfo;
-  /** Compiles a part; `bind` must follow. */
+  /** Compiles a part; `place` must follow. */
   load(part: PlanPart): Loaded;
   /** Gives a loaded plan its workspace. */
-  bind(plan: number, workspace: number): void;
+  place(plan: number, workspace: number): void;
   unload(plan: number): void;
   /** Starts a step of a bound plan. */
   begin(plan: number): Resumable;

@@ -14,7 +14,7 @@ export type StepOutcome =
 export interface RankLink {
   readonly info: RankInfo;
   load(part: PlanPart): Promise<Loaded>;
-  bind(plan: number, workspace: number): Promise<void>;
+  place(plan: number, workspace: number): Promise<void>;
   unload(plan: number): Promise<void>;
 }
 

@@ -10,6 +10,8 @@ import { blocks, cases } from "./plans.js";
 const transports: readonly [string, Omit<PoolOptions, "ranks">][] = [
   ["in-process", { inProcess: true }],
   ["in-process, deferred device", { inProcess: true, device: "deferred" }],
+  ["threads", {}],
+  ["threads, deferred device", { device: "deferred" }],
 ];
 
 describe.each(transports)("%s", (_name, options) => {

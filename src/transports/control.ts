@@ -1,0 +1,65 @@
+/**
+ * The typed control channel of a rank that lives in another thread: Comlink over a message port, for what is rare and
+ * small. Answers carry errors as data, because what is thrown through Comlink loses its class, cause and properties.
+ */
+import type { MessagePort } from "node:worker_threads";
+import type { Endpoint } from "comlink";
+import type { ErrorWire } from "../closure/error-wire.js";
+import { errorFromWire, errorToWire } from "../closure/error-wire.js";
+import type { Loaded, PlanPart } from "./service.js";
+
+/** A result, or the error that took its place. */
+export type Answer<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: ErrorWire };
+
+/** What main may ask of a rank. */
+export interface RankControl {
+  load(part: PlanPart): Promise<Answer<Loaded>>;
+  place(plan: number, workspace: number): Promise<Answer<void>>;
+  unload(plan: number): Promise<Answer<void>>;
+  /** The error of the step that failed last. */
+  failure(): Promise<Answer<ErrorWire | undefined>>;
+  close(): Promise<Answer<void>>;
+}
+
+/** Runs `task`; its error becomes part of the answer. */
+export async function answer<T>(task: () => T | Promise<T>): Promise<Answer<T>> {
+  try {
+    return { ok: true, value: await task() };
+  } catch (error) {
+    return { ok: false, error: errorToWire(error) };
+  }
+}
+
+/** The value of an answer; throws its error, put together again. */
+export function valueOf<T>(result: Answer<T>): T {
+  if (result.ok) return result.value;
+  throw errorFromWire(result.error) as Error; // Whatever was thrown on the other side.
+}
+
+/** What Comlink listens with; it reads nothing of an event but its data. */
+type Listener =
+  ((event: { readonly data: unknown }) => void) | { handleEvent(event: { readonly data: unknown }): void };
+
+/** A Node message port as the endpoint that Comlink expects. */
+export function endpointOf(port: MessagePort): Endpoint {
+  const listeners = new Map<Listener, (data: unknown) => void>();
+  const endpoint = {
+    postMessage: (message: unknown) => port.postMessage(message),
+    addEventListener: (_type: string, listener: Listener) => {
+      const deliver = (data: unknown): void => {
+        if (typeof listener === "function") listener({ data });
+        else listener.handleEvent({ data });
+      };
+      listeners.set(listener, deliver);
+      port.on("message", deliver);
+    },
+    removeEventListener: (_type: string, listener: Listener) => {
+      const deliver = listeners.get(listener);
+      if (deliver !== undefined) port.off("message", deliver);
+      listeners.delete(listener);
+    },
+    start: () => port.start(),
+  };
+  return endpoint; // Declared with the browser's event types, which this project does not load.
+}
