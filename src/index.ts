@@ -20,3 +20,19 @@ export type {
   TypedInput,
 } from "./arrays/index.js";
 export * as tree from "./base/tree.js";
+
+export type { CallOptions, Linearization } from "./objectives/engine.js";
+export { Objective, objective } from "./objectives/objective.js";
+export type { ArraysOf, ArrayTree } from "./objectives/objective.js";
+export { ObjectiveFunction, objectiveFunction } from "./objectives/objectiveFunction.js";
+export type {
+  CoefficientsOf,
+  GradientOf,
+  ObjectiveFunctionOptions,
+  ObjectiveRows,
+} from "./objectives/objectiveFunction.js";
+export type { ObjectiveOptions } from "./objectives/options.js";
+export { Parameters, parameters } from "./objectives/parameters.js";
+export type { FunctionReport, ObjectiveReport, RankReport } from "./objectives/report.js";
+export { sequential, SyncFunction } from "./objectives/sequential.js";
+export type { SequentialFunction } from "./objectives/sequential.js";

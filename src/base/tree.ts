@@ -2,7 +2,7 @@
  * Trees: arrays inside arrays, plain objects and registered classes. Transformations take and return trees by flattening
  * them to a list of leaves and back, so that no other part of heddle needs to know how a user groups parameters.
  *
- * A list of numbers is one leaf, a vector, never a tree. Other lists, plain objects (by sorted keys) and instances of
+ * A list of numbers is one leaf, a vector, never a tree, and so are nested lists of nothing but numbers. Other lists, plain objects (by sorted keys) and instances of
  * registered classes are nodes. `null` is a node without leaves. Everything else, `undefined` included, is a leaf; who
  * computes with leaves refuses those that are not arrays.
  */
@@ -72,8 +72,9 @@ const classOf = (value: object): object | undefined => {
   return typeof constructor === "function" ? constructor : undefined;
 };
 
-const isVector = (value: readonly unknown[]): boolean =>
-  value.length > 0 && value.every((element) => typeof element === "number");
+/** Numbers, or lists of nothing else, to any depth: an array written as lists. */
+const isNumeric = (value: unknown): boolean =>
+  typeof value === "number" || (Array.isArray(value) && value.length > 0 && value.every(isNumeric));
 
 function isPlain(value: object): value is Readonly<Record<string, unknown>> {
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -109,7 +110,7 @@ function visit(
       const [parts, rest] = rule.flatten(value);
       return { kind: "class", type, rest, child: visit(parts, path, leaves, inside) };
     }
-    if (Array.isArray(value) && !isVector(value)) {
+    if (Array.isArray(value) && !isNumeric(value)) {
       const items: readonly unknown[] = value;
       return { kind: "list", children: items.map((item, i) => visit(item, `${path}[${i}]`, leaves, inside)) };
     }

@@ -25,7 +25,7 @@ function later(effect: () => void): Promise<void> {
 
 /** A device that runs a backend's programs in private memory, a turn later. */
 export function deferredDevice(backend: Backend): Device {
-  const memory = new WebAssembly.Memory({ initial: 1, maximum: mostPages });
+  const memory = new WebAssembly.Memory({ initial: 1, maximum: mostPages, shared: true });
   const allocator = new Allocator(granule, pageBytes);
   const bytesAt = (address: number, length: number): Uint8Array =>
     new Uint8Array(memory.buffer, address, length);

@@ -157,6 +157,17 @@ export class PoolCore {
     });
   }
 
+  /** Overwrites a constant region, after the calls before. */
+  async write(residency: Residency, name: string, data: Storage): Promise<void> {
+    checkArrays(residency.label, "write", residency.plan, "constant", { [name]: data });
+    const own = data.slice();
+    await this.call(residency.label, undefined, async () => {
+      // Checked: the region has the array's type.
+      (this.region(residency, name) as Float64Array).set(own);
+      return Promise.resolve();
+    });
+  }
+
   region(residency: Residency, name: string): Storage {
     const region = Object.hasOwn(residency.placed.regions, name) ? residency.placed.regions[name] : undefined;
     if (region === undefined || residency.disposed) {

@@ -168,6 +168,10 @@ class Resident implements ResidentPlan {
     return this.#core.run(this.#residency, inputs, collect, options.signal);
   }
 
+  write(region: string, data: Storage): Promise<void> {
+    return this.#core.write(this.#residency, region, data);
+  }
+
   region(name: string): Storage {
     return this.#core.region(this.#residency, name);
   }

@@ -42,6 +42,8 @@ export interface ResidentPlan {
     collect: (region: (name: string) => Storage) => T,
     options?: { readonly signal?: AbortSignal },
   ): Promise<T>;
+  /** Overwrites a constant region between steps; every plan that was loaded with the same array sees it. */
+  write(region: string, data: Storage): Promise<void>;
   /** The memory of a region itself. It changes whenever the plan runs. */
   region(name: string): Storage;
   /** Unloads the plan and gives its memory back, after the calls before it. */

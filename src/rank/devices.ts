@@ -1,14 +1,15 @@
 /** Which backend serves which kind of device: the place where devices and backends meet. */
 import type { DeviceKind } from "../base/device-kind.js";
 import { referenceBackend } from "../backends/reference/interpret.js";
+import { WasmBackend } from "../backends/wasm/backend.js";
 import { cpuDevice } from "../devices/cpu.js";
 import { deferredDevice } from "../devices/deferred.js";
 import type { Device } from "../devices/device.js";
 
 const table: Readonly<Record<DeviceKind, (heap: WebAssembly.Memory) => Device>> = {
-  wasm: (heap) => cpuDevice("wasm", referenceBackend, heap),
+  wasm: (heap) => cpuDevice("wasm", new WasmBackend(), heap),
   reference: (heap) => cpuDevice("reference", referenceBackend, heap),
-  deferred: () => deferredDevice(referenceBackend),
+  deferred: () => deferredDevice(new WasmBackend()),
 };
 
 /** A new device for a rank whose shared heap is `heap`. */

@@ -1,0 +1,94 @@
+/**
+ * What an objective can be told, and the checks that need no shapes.
+ */
+import type { ArrayInput } from "../arrays/index.js";
+import { ArgumentError } from "../base/errors.js";
+
+/** Options of an objective. */
+export interface ObjectiveOptions<Data = unknown> {
+  /** What reports and errors call it. Names are distinct within an objective function. */
+  readonly name?: string;
+  /** What the function should reach: a number, the function's shape, or a shape that broadcasts to it. Not with `bounds`. */
+  readonly target?: ArrayInput;
+  /** The range in which the residual is zero; outside, it is the signed distance to the nearer bound. */
+  readonly bounds?: readonly [lower: ArrayInput, upper: ArrayInput];
+  /** Multiplies the residual; positive. 1 by default. */
+  readonly weight?: ArrayInput;
+  /** Multiplies the residual too, as weights of a quadrature do; positive. 1 by default. */
+  readonly quadratureWeight?: ArrayInput;
+  /** Divides the residual, so that objectives of different units compare; positive. 1 by default. */
+  readonly normalization?: number;
+  /** `false`: target and bounds are given in units of `normalization`. */
+  readonly normalizeTarget?: boolean;
+  /** Reduces all values to one before the shift. */
+  readonly reduce?: "mean" | "sum" | "min" | "max";
+  /** A tree of arrays that the function gets as its second argument; `setData` changes it without retracing. */
+  readonly data?: Data;
+  /** How to differentiate: forward or reverse. `"auto"` is forward where the residual has at least a fifth as many elements as there are coefficients. */
+  readonly derivative?: "auto" | "fwd" | "rev";
+  /** The rank that holds it. */
+  readonly rank?: number;
+}
+
+const known: readonly (keyof ObjectiveOptions)[] = [
+  "name",
+  "target",
+  "bounds",
+  "weight",
+  "quadratureWeight",
+  "normalization",
+  "normalizeTarget",
+  "reduce",
+  "data",
+  "derivative",
+  "rank",
+];
+
+const oneOf = (value: unknown, choices: readonly string[]): boolean =>
+  value === undefined || (typeof value === "string" && choices.includes(value));
+
+/** Refuses options that do not exist, contradict each other, or are out of range. Throws `ArgumentError`. */
+export function checkOptions(options: ObjectiveOptions): void {
+  const refuse = (argument: string, found: string, expected: string, remedy?: string): never => {
+    throw new ArgumentError({
+      operation: options.name === undefined ? "objective" : `objective "${options.name}"`,
+      argument,
+      found,
+      expected,
+      ...(remedy === undefined ? {} : { remedy }),
+    });
+  };
+  for (const key of Object.keys(options)) {
+    if (!(known as readonly string[]).includes(key)) {
+      refuse("options", `"${key}", which is not an option`, known.join(", "));
+    }
+  }
+  if (options.name !== undefined && (typeof options.name !== "string" || options.name === "")) {
+    refuse("name", JSON.stringify(options.name), "a string that is not empty");
+  }
+  if (options.target !== undefined && options.bounds !== undefined) {
+    refuse(
+      "bounds",
+      "given together with target",
+      "one of the two",
+      "for a target inside a range, use two objectives",
+    );
+  }
+  const bounds: unknown = options.bounds;
+  if (bounds !== undefined && !(Array.isArray(bounds) && bounds.length === 2)) {
+    refuse("bounds", "something else", "a pair [lower, upper]");
+  }
+  const { normalization = 1, rank } = options;
+  if (!(typeof normalization === "number" && normalization > 0 && Number.isFinite(normalization))) {
+    refuse("normalization", String(normalization), "a positive number");
+  }
+  if (rank !== undefined && !(Number.isInteger(rank) && rank >= 0)) {
+    refuse("rank", String(rank), "an integer from 0");
+  }
+  if (!oneOf(options.reduce, ["mean", "sum", "min", "max"])) {
+    refuse("reduce", String(options.reduce), '"mean", "sum", "min" or "max"');
+  }
+  if (!oneOf(options.derivative, ["auto", "fwd", "rev"])) {
+    refuse("derivative", String(options.derivative), '"auto", "fwd" or "rev"');
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * Objectives on the ranks of a pool. Each method is a resident plan, loaded when it is first called.
+ */
+import { at } from "../base/at.js";
+import type { Storage } from "../base/dtype.js";
+import { ArgumentError } from "../base/errors.js";
+import type { Pool } from "../executor/pool.js";
+import type { ResidentPlan } from "../executor/resident.js";
+import type { CallOptions, Engine, FunctionResult } from "./engine.js";
+import type { Entry } from "./entry.js";
+import type { Layout } from "./layout.js";
+import { dataRegion, extraRegion, gradientRegion, methodPlan, placeEntries } from "./plans.js";
+import type { Method } from "./programs.js";
+import type { FunctionReport } from "./report.js";
+import { bytesOfEntry, makeReport } from "./report.js";
+
+/** A region of floats, copied: the next step overwrites it. */
+function copyOf(region: Storage): Float64Array {
+  return Float64Array.from(region);
+}
+
+/** Refuses a rank that the pool does not have. */
+function requireRanks(entries: readonly Entry[], ranks: number): void {
+  for (const { name, definition } of entries) {
+    const { rank } = definition.options;
+    if (rank !== undefined && rank >= ranks) {
+      throw new ArgumentError({
+        operation: `objective "${name}"`,
+        argument: "rank",
+        found: String(rank),
+        expected: `a rank of the pool, from 0 to ${ranks - 1}`,
+        remedy: "make a pool with more ranks, or leave the placement to heddle",
+      });
+    }
+  }
+}
+
+/** Evaluates entries on a pool. */
+export class PoolEngine implements Engine {
+  readonly pool: Pool;
+  /** The rank of each objective. */
+  readonly placement: readonly number[];
+  readonly #entries: readonly Entry[];
+  readonly #layout: Layout;
+  readonly #plans = new Map<Method, Promise<ResidentPlan>>();
+  readonly #since = performance.timeOrigin + performance.now();
+  readonly #busyBefore: readonly number[];
+  #calls = 0;
+  /** Milliseconds of the calls so far. */
+  #elapsed = 0;
+
+  constructor(pool: Pool, entries: readonly Entry[], layout: Layout) {
+    const { ranks } = pool.report();
+    requireRanks(entries, ranks.length);
+    this.pool = pool;
+    this.#entries = entries;
+    this.#layout = layout;
+    this.placement = placeEntries(entries, ranks.length);
+    this.#busyBefore = ranks.map(({ busy }) => busy);
+  }
+
+  #plan(method: Method): Promise<ResidentPlan> {
+    let plan = this.#plans.get(method);
+    if (plan === undefined) {
+      const built = methodPlan(
+        method,
+        this.#entries,
+        this.placement,
+        this.pool.ranks.length,
+        this.#layout.size,
+      );
+      plan = this.pool.load(built.plan, { constants: built.constants, label: method });
+      this.#plans.set(method, plan);
+      // A plan that could not be loaded is tried again by the next call.
+      plan.catch(() => this.#plans.delete(method));
+    }
+    return plan;
+  }
+
+  async evaluate(
+    method: Method,
+    x: Float64Array,
+    extra: Float64Array | null,
+    { signal }: CallOptions,
+  ): Promise<FunctionResult> {
+    signal?.throwIfAborted();
+    const plan = await this.#plan(method);
+    const name = extraRegion(method);
+    const inputs = name === null || extra === null ? { x } : { x, [name]: extra };
+    const start = performance.now();
+    try {
+      return await plan.run(inputs, (region) => this.#collect(method, region), signal ? { signal } : {});
+    } finally {
+      this.#calls++;
+      this.#elapsed += performance.now() - start;
+    }
+  }
+
+  #collect(method: Method, region: (name: string) => Storage): FunctionResult {
+    switch (method) {
+      case "residual":
+        return { residual: copyOf(region("residual")) };
+      case "jacobian":
+        return { jacobian: copyOf(region("jacobian")) };
+      case "linearize":
+        return { residual: copyOf(region("residual")), jacobian: copyOf(region("jacobian")) };
+      case "jvp":
+        return { product: copyOf(region("product")) };
+      case "vjp":
+      case "gradient":
+        return { gradients: this.#entries.map((_, i) => copyOf(region(gradientRegion(i)))) };
+    }
+  }
+
+  /** All plans hold the same copy of an array of data, so writing it through one changes it for all. */
+  async write(objective: number, leaf: number, data: Storage): Promise<void> {
+    const { data: leaves } = at(this.#entries, objective);
+    const region = dataRegion(objective, at(leaves, leaf).path);
+    const plan = await this.#plan("residual");
+    await plan.write(region, data);
+  }
+
+  report(): FunctionReport {
+    const { ranks } = this.pool.report();
+    const timeline = this.pool.timeline().filter(({ start }) => start >= this.#since);
+    return makeReport(
+      this.#entries.map((entry, i) => {
+        const rank = at(this.placement, i);
+        const own = timeline.filter((work) => work.rank === rank && work.task === entry.name);
+        return {
+          name: entry.name,
+          rows: [entry.start, entry.start + entry.dimF] as const,
+          dimX: entry.part.size,
+          rank,
+          device: at(ranks, rank).device,
+          mode: entry.residual.mode,
+          calls: this.#calls,
+          milliseconds: own.reduce((sum, { start, end }) => sum + end - start, 0),
+          bytes: bytesOfEntry(entry),
+        };
+      }),
+      ranks.map(({ rank, device, threadId, busy }) => {
+        const own = busy - at(this.#busyBefore, rank);
+        return { rank, device, threadId, busy: own, idle: Math.max(0, this.#elapsed - own) };
+      }),
+    );
+  }
+
+  async dispose(): Promise<void> {
+    const plans = await Promise.allSettled(this.#plans.values());
+    await Promise.all(
+      plans.map(async (plan) => (plan.status === "fulfilled" ? plan.value.dispose() : undefined)),
+    );
+  }
+}

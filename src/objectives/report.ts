@@ -1,0 +1,118 @@
+/**
+ * Where objectives run and where time goes.
+ */
+import { at } from "../base/at.js";
+import type { Entry } from "./entry.js";
+import type { DerivativeMode } from "./programs.js";
+
+/** One objective of a report. */
+export interface ObjectiveReport {
+  readonly name: string;
+  /** Its rows: from `start` to before `end`. */
+  readonly rows: readonly [start: number, end: number];
+  /** The coefficients that it sees. */
+  readonly dimX: number;
+  readonly rank: number;
+  readonly device: string;
+  readonly mode: DerivativeMode;
+  /** Evaluations so far. */
+  readonly calls: number;
+  /** Milliseconds in its programs, all calls together. */
+  readonly milliseconds: number;
+  /** Bytes of its constants and data. */
+  readonly bytes: number;
+}
+
+/** One rank of a report. */
+export interface RankReport {
+  readonly rank: number;
+  readonly device: string;
+  /** 0 is the calling thread. */
+  readonly threadId: number;
+  /** Milliseconds in programs since the objective function was built. */
+  readonly busy: number;
+  /** Milliseconds not in programs, while the function was evaluated. */
+  readonly idle: number;
+}
+
+/** Where objectives run and where time goes. `toString` gives a table. */
+export interface FunctionReport {
+  readonly objectives: readonly ObjectiveReport[];
+  readonly ranks: readonly RankReport[];
+  toString(): string;
+}
+
+const millis = (value: number): string => value.toFixed(3);
+
+/** A report that prints as a table. */
+export function makeReport(
+  objectives: readonly ObjectiveReport[],
+  ranks: readonly RankReport[],
+): FunctionReport {
+  return { objectives, ranks, toString: () => formatReport(objectives, ranks) };
+}
+
+/** Pads columns; the first is text, numbers are flush right. */
+export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)),
+  );
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, column) =>
+        column === 0 ? cell.padEnd(at(widths, column)) : cell.padStart(at(widths, column)),
+      )
+      .join("  ")
+      .trimEnd();
+  return [line(head), ...rows.map(line)].join("\n");
+}
+
+function formatReport(objectives: readonly ObjectiveReport[], ranks: readonly RankReport[]): string {
+  const parts = formatTable(
+    ["objective", "rows", "sees", "rank", "device", "mode", "calls", "ms", "kB"],
+    objectives.map((o) => [
+      o.name,
+      `${o.rows[0]}:${o.rows[1]}`,
+      String(o.dimX),
+      String(o.rank),
+      o.device,
+      o.mode,
+      String(o.calls),
+      millis(o.milliseconds),
+      (o.bytes / 1024).toFixed(1),
+    ]),
+  );
+  const pool = formatTable(
+    ["rank", "device", "thread", "busy ms", "idle ms"],
+    ranks.map((r) => [String(r.rank), r.device, String(r.threadId), millis(r.busy), millis(r.idle)]),
+  );
+  return `${parts}\n\n${pool}`;
+}
+
+/** Bytes of an objective's constants and data. */
+export function bytesOfEntry(entry: Entry): number {
+  const { constants } = entry.program("linearize");
+  return [...constants, ...entry.data].reduce((sum, { data }) => sum + data.byteLength, 0);
+}
+
+/** The report of a function that the calling thread evaluates. */
+export function localReport(
+  entries: readonly Entry[],
+  times: readonly { readonly milliseconds: number; readonly calls: number }[],
+): FunctionReport {
+  const busy = times.reduce((sum, { milliseconds }) => sum + milliseconds, 0);
+  return makeReport(
+    entries.map((entry, i) => ({
+      name: entry.name,
+      rows: [entry.start, entry.start + entry.dimF] as const,
+      dimX: entry.part.size,
+      rank: 0,
+      device: "wasm",
+      mode: entry.residual.mode,
+      calls: at(times, i).calls,
+      milliseconds: at(times, i).milliseconds,
+      bytes: bytesOfEntry(entry),
+    })),
+    [{ rank: 0, device: "wasm", threadId: 0, busy, idle: 0 }],
+  );
+}
