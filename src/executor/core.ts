@@ -142,7 +142,7 @@ export class PoolCore {
     signal: AbortSignal | undefined,
   ): Promise<T> {
     const { plan, label } = residency;
-    if (residency.disposed) throw disposedError(label);
+    if (residency.disposed && !this.queue.closed) throw disposedError(label);
     checkArrays(label, "inputs", plan, "input", inputs);
     // A call that waits must not see what its caller does to the arrays meanwhile.
     const own =

@@ -30,16 +30,11 @@ export function checkArrays(
       });
     }
     const model: Storage = allocate(region.dtype, 0);
-    if (Object.getPrototypeOf(data) !== Object.getPrototypeOf(model)) {
+    if (typeof data !== "object" || data?.constructor !== model.constructor) {
       throw new DTypeError({
         operation,
         argument: where,
-        found:
-          data === null
-            ? "null"
-            : typeof data === "object"
-              ? (data.constructor as { name: string }).name
-              : typeof data,
+        found: data === null ? "null" : typeof data === "object" ? data.constructor.name : typeof data,
         expected: `a ${model.constructor.name}, for ${formatType(region)}`,
       });
     }

@@ -263,32 +263,30 @@ export function threads(setups: readonly RankSetup[], options: ThreadOptions): T
   }));
 
   const step = async (plan: number, numbers: readonly number[]): Promise<readonly StepOutcome[]> => {
-    const active = numbers.map((rank) => at(ranks, rank));
-    const finished = (thread: RankThread): boolean => {
-      const { words } = thread.block;
-      return Atomics.load(words, controlWord.outcome) === Atomics.load(words, controlWord.command);
-    };
+    const all = numbers.map((rank) => at(ranks, rank));
+    const called = all.filter((thread) => thread.reason === undefined);
     keepAlive.hold();
     let wake: (() => void) | undefined;
-    const callOffs = active.map((thread) =>
+    const callOffs = called.map((thread) =>
       thread.onEnd(() => {
+        // The others wait for what will not come, and main for a rank that will not count itself off.
         abandon(plan);
+        if (!finished(thread)) Atomics.sub(pending, 0, 1);
         wake?.();
       }),
     );
     try {
-      Atomics.store(pending, 0, active.length);
-      for (const { block, reason } of active) {
-        if (reason !== undefined) continue;
+      Atomics.store(pending, 0, called.length);
+      for (const { block } of called) {
         Atomics.store(block.words, controlWord.plan, plan);
         Atomics.add(block.words, controlWord.command, 1);
         Atomics.notify(block.words, controlWord.command);
       }
-      const all = (): boolean => Atomics.load(pending, 0) === 0;
-      if (!spin(all, options.spin)) {
+      if (called.length < all.length) abandon(plan);
+      if (!spin(() => Atomics.load(pending, 0) === 0, options.spin)) {
         for (;;) {
           const value = Atomics.load(pending, 0);
-          if (value === 0 || active.every((thread) => thread.reason !== undefined || finished(thread))) break;
+          if (value === 0 || called.every((thread) => thread.reason !== undefined || finished(thread))) break;
           const ended = new Promise<void>((resolve) => (wake = resolve));
           const rung = park(pending, 0, value);
           if (rung !== undefined) await Promise.race([rung, ended]);
@@ -299,13 +297,17 @@ export function threads(setups: readonly RankSetup[], options: ThreadOptions): T
       for (const callOff of callOffs) callOff();
       keepAlive.release();
     }
-    return Promise.all(active.map((thread) => outcomeOf(thread)));
+    return Promise.all(all.map((thread) => outcomeOf(thread, called.includes(thread))));
   };
 
-  const outcomeOf = async (thread: RankThread): Promise<StepOutcome> => {
+  const finished = (thread: RankThread): boolean => {
     const { words } = thread.block;
-    const finished = Atomics.load(words, controlWord.outcome) === Atomics.load(words, controlWord.command);
-    if (!finished || thread.reason !== undefined) {
+    return Atomics.load(words, controlWord.outcome) === Atomics.load(words, controlWord.command);
+  };
+
+  const outcomeOf = async (thread: RankThread, called: boolean): Promise<StepOutcome> => {
+    const { words } = thread.block;
+    if (!called || !finished(thread)) {
       return { kind: "lost", task: thread.lastTask, reason: thread.reasonOr("its thread ended") };
     }
     switch (Atomics.load(words, controlWord.status)) {
