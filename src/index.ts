@@ -36,3 +36,16 @@ export { Parameters, parameters } from "./objectives/parameters.js";
 export type { FunctionReport, ObjectiveReport, RankReport } from "./objectives/report.js";
 export { sequential, SyncFunction } from "./objectives/sequential.js";
 export type { SequentialFunction } from "./objectives/sequential.js";
+
+export { leastSquares } from "./optimize/leastSquares.js";
+export type {
+  LeastSquaresOptions,
+  ObjectiveLeastSquaresOptions,
+  PlainLeastSquaresOptions,
+} from "./optimize/leastSquares.js";
+export type { ObjectiveLeastSquaresResult } from "./optimize/objectiveProblem.js";
+export type { IterationState, LeastSquaresResult, ObjectiveCost, OptimizeTimes } from "./optimize/result.js";
+
+export * from "./base/errors.js";
+export type { DType } from "./base/dtype.js";
+export type { Shape } from "./base/shape.js";

@@ -67,15 +67,20 @@ export function costFrom({ residual }: FunctionResult): number {
   return costOf(present(residual, "cost"));
 }
 
+/** A flat vector in the form of the coefficients. */
+export function shapedAs(layout: Layout, flat: Float64Array): unknown {
+  if (layout.structure.kind === "leaf") return vector(flat.slice()).reshape(at(layout.leaves, 0).shape);
+  const leaves = layout.leaves.map(({ start, size, shape }) =>
+    vector(flat.slice(start, start + size)).reshape(shape),
+  );
+  return unflatten(layout.structure, leaves);
+}
+
 /** The sum of the objectives' gradients, in their order, in the form of the coefficients. */
 export function gradientOf(layout: Layout, { gradients = [] }: FunctionResult): unknown {
   const total = new Float64Array(layout.size);
   for (const part of gradients) {
     for (let i = 0; i < total.length; i++) total[i] = at(total, i) + at(part, i);
   }
-  if (layout.structure.kind === "leaf") return vector(total).reshape(at(layout.leaves, 0).shape);
-  const leaves = layout.leaves.map(({ start, size, shape }) =>
-    vector(total.slice(start, start + size)).reshape(shape),
-  );
-  return unflatten(layout.structure, leaves);
+  return shapedAs(layout, total);
 }

@@ -2,13 +2,13 @@
  * Many objectives as one function: their residuals concatenated, their Jacobian blocks in one matrix, each objective on
  * the rank that holds it.
  */
-import type { NDArray } from "../arrays/index.js";
+import type { ArrayInput, NDArray } from "../arrays/index.js";
 import { ArgumentError } from "../base/errors.js";
 import { at } from "../base/at.js";
 import { defaultPool } from "../executor/defaultPool.js";
 import type { Pool } from "../executor/pool.js";
 import type { CallOptions, Engine, FunctionResult, Linearization } from "./engine.js";
-import { costFrom, gradientOf, jacobianOf, productOf, residualOf } from "./engine.js";
+import { costFrom, gradientOf, jacobianOf, productOf, residualOf, shapedAs } from "./engine.js";
 import type { Entry } from "./entry.js";
 import { checkData, makeEntries } from "./entry.js";
 import type { Layout } from "./layout.js";
@@ -30,10 +30,12 @@ export interface ObjectiveRows {
   readonly end: number;
 }
 
-/** The type of a gradient: coefficients as one array give one, trees give trees. */
-export type GradientOf<X> = X extends readonly number[] | Float64Array | NDArray
+/** The type of a gradient or a solution: coefficients as one array give one, trees give trees. */
+export type GradientOf<X> = X extends ArrayInput
   ? NDArray<"float64">
-  : unknown;
+  : X extends readonly unknown[] | Readonly<Record<string, unknown>>
+    ? { readonly [K in keyof X]: GradientOf<X[K]> }
+    : X;
 
 /**
  * Objectives as one function of the coefficients. Results are f64, in the order in which the objectives were given, and
@@ -60,6 +62,17 @@ export class ObjectiveFunction<X = unknown> {
   /** The objectives and their rows. */
   get objectives(): readonly ObjectiveRows[] {
     return this.#entries.map(({ name, start, dimF }) => ({ name, start, end: start + dimF }));
+  }
+
+  /** Coefficients as the flat vector that an optimizer moves. Throws `ShapeError` or `ArgumentError` if they do not fit. */
+  flatten(x: ArrayTree): Float64Array {
+    return flattenInto("flatten", "x", this.#layout, coefficientsOf(x));
+  }
+
+  /** A flat vector in the form in which the coefficients were given at build. */
+  unflatten(x: Float64Array): GradientOf<X> {
+    // `shapedAs` follows the form of the coefficients at build, as GradientOf says.
+    return shapedAs(this.#layout, flatVector("unflatten", "x", this.dimX, x)) as GradientOf<X>;
   }
 
   async #evaluate(

@@ -3,6 +3,11 @@
  * `LeastSquaresProblem`. A method is a pair of a descent and a search; this file lists them and checks the options.
  */
 import { ArgumentError, ShapeError } from "../base/errors.js";
+import type { Pool } from "../executor/pool.js";
+import { Objective } from "../objectives/objective.js";
+import type { ArrayTree } from "../objectives/objective.js";
+import { ObjectiveFunction, objectiveFunction } from "../objectives/objectiveFunction.js";
+import type { Parameters } from "../objectives/parameters.js";
 import { dampedGaussNewton } from "./descent.js";
 import type { Descent, VariableScale } from "./descent.js";
 import { entry } from "./entry.js";
@@ -10,6 +15,8 @@ import { reporterOf, standardLog } from "./iterationTable.js";
 import type { Log, Verbosity } from "./iterationTable.js";
 import { lossOf } from "./loss.js";
 import type { LossFunction, LossName } from "./loss.js";
+import { objectiveProblem } from "./objectiveProblem.js";
+import type { ObjectiveLeastSquaresResult } from "./objectiveProblem.js";
 import { copyVector, plainProblem, requireJacobianOption } from "./plainProblem.js";
 import type { NumericVector, PlainJacobianOption, PlainResidual } from "./plainProblem.js";
 import type { LeastSquaresProblem } from "./problem.js";
@@ -63,19 +70,90 @@ const methods: Readonly<Record<string, Composition>> = {
 /** The default of `ftol`, `xtol` and `gtol`. */
 const standardTolerance = 1e-8;
 
+/** The options for objectives. */
+export interface ObjectiveLeastSquaresOptions extends LeastSquaresOptions {
+  /** The pool whose ranks evaluate the objectives; the default pool if absent. */
+  readonly pool?: Pool | undefined;
+}
+
 /**
- * Minimises `½‖fun(x)‖²` from `x0`.
+ * Minimises `½‖fun(x)‖²` from `x0` by the method of Levenberg and Marquardt, in the form of Ceres Solver.
  *
- * `fun` is a plain function from `x` (`Float64Array`, `[n]`) to the residual (`Float64Array` or numbers, `[m]`, any m
- * and n), sync or async. The method is Levenberg and Marquardt's, in the form of Ceres Solver.
+ * `fun` is an objective function, an objective, a list of them, or a plain function from `x` (`Float64Array`, `[n]`) to
+ * the residual (`Float64Array` or numbers, `[m]`), sync or async. Any m and n are fine, m < n included. The state lives in
+ * the calling thread; objectives run on the ranks of a pool.
  *
- * @throws ArgumentError, ShapeError for bad input; NonFiniteError for a residual or Jacobian with NaN or infinity where
- * the run cannot step around it. A non-finite residual at a trial point only shortens the step.
+ * @param x0 where to start: a vector; for objectives also the tree or the `parameters` that they were built for
+ * @throws {ArgumentError} {ShapeError} for bad input
+ * @throws {NonFiniteError} for a residual or Jacobian with NaN or infinity where the run cannot step around it; it names
+ * the objective. A non-finite residual at a trial point only shortens the step.
+ *
+ * @example
+ * ```ts
+ * import { leastSquares, np, objective } from "heddle";
+ *
+ * const rosenbrock = objective((x) => {
+ *   const [a, b] = [x.slice(0), x.slice(1)];
+ *   return np.stack([b.sub(a.mul(a)).mul(10), np.subtract(1, a)]);
+ * });
+ * const fit = await leastSquares(rosenbrock, [-1.2, 1]);
+ * console.log(fit.success, fit.cost < 1e-20); // true true
+ * ```
  */
+export async function leastSquares<const X extends ArrayTree>(
+  fun: ObjectiveFunction<X> | Objective | readonly Objective[],
+  x0: X | Parameters<X & Readonly<Record<string, ArrayTree>>>,
+  options?: ObjectiveLeastSquaresOptions,
+): Promise<ObjectiveLeastSquaresResult<X>>;
 export async function leastSquares(
   fun: PlainResidual,
   x0: NumericVector,
-  options: PlainLeastSquaresOptions = {},
+  options?: PlainLeastSquaresOptions,
+): Promise<LeastSquaresResult>;
+export async function leastSquares(
+  fun: PlainResidual | ObjectiveFunction | Objective | readonly Objective[],
+  x0: NumericVector | ArrayTree,
+  options: PlainLeastSquaresOptions & ObjectiveLeastSquaresOptions = {},
+): Promise<LeastSquaresResult> {
+  if (fun instanceof ObjectiveFunction) return solveObjectives(fun, x0, options);
+  if (fun instanceof Objective || Array.isArray(fun)) {
+    const list: readonly Objective[] = fun instanceof Objective ? [fun] : fun;
+    const built = await objectiveFunction(list, { x: x0, ...(options.pool ? { pool: options.pool } : {}) });
+    try {
+      return await solveObjectives(built, x0, options);
+    } finally {
+      await built.dispose();
+    }
+  }
+  // What is left is a plain function over a vector, or is refused there.
+  return solvePlain(fun as PlainResidual, x0 as NumericVector, options);
+}
+
+async function solveObjectives<X>(
+  fun: ObjectiveFunction<X>,
+  x0: ArrayTree,
+  options: LeastSquaresOptions & { readonly jac?: unknown },
+): Promise<ObjectiveLeastSquaresResult<X>> {
+  const operation = "leastSquares";
+  if (options.jac !== undefined) {
+    throw new ArgumentError({
+      operation,
+      argument: "options.jac",
+      found: "given",
+      expected: "no Jacobian, because objectives are differentiated by heddle",
+    });
+  }
+  const start = fun.flatten(x0);
+  const { signal } = options;
+  const problem = objectiveProblem(fun, signal === undefined ? {} : { signal });
+  const fit = await solveProblem(operation, problem, start, options);
+  return { ...fit, solution: fun.unflatten(fit.x) };
+}
+
+async function solvePlain(
+  fun: PlainResidual,
+  x0: NumericVector,
+  options: PlainLeastSquaresOptions,
 ): Promise<LeastSquaresResult> {
   const operation = "leastSquares";
   if (typeof fun !== "function") {
@@ -83,7 +161,8 @@ export async function leastSquares(
       operation,
       argument: "fun",
       found: typeof fun,
-      expected: "a function from x to residuals",
+      expected:
+        "a function from x to residuals, an objective, a list of objectives, or an objective function",
     });
   }
   const start = requireStart(operation, x0);
