@@ -10,14 +10,40 @@ export type { PoolEvent } from "./executor/events.js";
 export type { PoolOptions, RankRequest } from "./executor/options.js";
 export type { Arrays, LoadOptions, ProgramReport, ResidentPlan } from "./executor/resident.js";
 
-export { makeGraph, NDArray, np, PrintedGraph, stopGradient } from "./arrays/index.js";
+export {
+  grad,
+  hessian,
+  jacfwd,
+  jacrev,
+  jit,
+  jvp,
+  linearize,
+  makeGraph,
+  NDArray,
+  np,
+  PrintedGraph,
+  stopGradient,
+  valueAndGrad,
+  vjp,
+  vmap,
+} from "./arrays/index.js";
 export type {
+  Argnums,
   Argument,
+  Arguments,
   ArrayInput,
+  AxisTree,
   Derivative,
+  DerivativeIn,
+  GradOptions,
+  HessianTransform,
+  JacobianOf,
+  JacobianTransform,
   NestedInput,
   NestedList,
+  Traced,
   TypedInput,
+  VmapOptions,
 } from "./arrays/index.js";
 export * as tree from "./base/tree.js";
 

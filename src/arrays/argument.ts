@@ -5,12 +5,14 @@
 import type { ArrayInput } from "./input.js";
 import type { NDArray } from "./ndarray.js";
 
+type Node = readonly unknown[] | Readonly<Record<string, unknown>>;
+
 /** What may be passed where a traced function takes T. */
 export type Argument<T> = unknown extends T
   ? unknown
   : T extends NDArray
     ? ArrayInput
-    : T extends readonly unknown[] | Readonly<Record<string, unknown>>
+    : T extends Node
       ? { [K in keyof T]: Argument<T[K]> }
       : T;
 
@@ -19,11 +21,43 @@ export type Arguments<P> = { [I in keyof P]: Argument<P[I]> } extends infer A ex
   ? A
   : readonly unknown[];
 
+/** What a traced function that returns T gives: an array for each leaf. */
+export type Traced<T> = unknown extends T
+  ? unknown
+  : T extends NDArray
+    ? T
+    : T extends ArrayInput
+      ? NDArray
+      : T extends Node
+        ? { [K in keyof T]: Traced<T[K]> }
+        : T;
+
 /** A derivative with respect to T: the same tree with an array for each leaf. */
 export type Derivative<T> = unknown extends T
   ? NDArray
-  : T extends ArrayInput
-    ? NDArray
-    : T extends readonly unknown[] | Readonly<Record<string, unknown>>
-      ? { [K in keyof T]: Derivative<T[K]> }
-      : T;
+  : T extends NDArray
+    ? T
+    : T extends ArrayInput
+      ? NDArray
+      : T extends Node
+        ? { [K in keyof T]: Derivative<T[K]> }
+        : T;
+
+/** The positions of the arguments to differentiate in. */
+export type Argnums = number | readonly number[];
+
+/** Derivatives with respect to some of the parameters P: a list of them where a list of positions is given. */
+export type DerivativeIn<P extends readonly unknown[], A extends Argnums> = A extends readonly number[]
+  ? { [I in keyof A]: Derivative<P[A[I] & number]> }
+  : A extends number
+    ? Derivative<P[A]>
+    : never;
+
+/** A Jacobian: the tree of results, with a tree of derivatives for each leaf. */
+export type JacobianOf<R, G> = unknown extends R
+  ? G
+  : R extends ArrayInput
+    ? G
+    : R extends Node
+      ? { [K in keyof R]: JacobianOf<R[K], G> }
+      : G;

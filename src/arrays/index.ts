@@ -3,14 +3,31 @@
  */
 import "./methods.js";
 
-export type { Argument, Derivative } from "./argument.js";
+export type {
+  Argnums,
+  Argument,
+  Arguments,
+  Derivative,
+  DerivativeIn,
+  JacobianOf,
+  Traced,
+} from "./argument.js";
 export { evaluate } from "./bind.js";
+export type { GradOptions } from "./grad.js";
+export { grad, gradientGraph, valueAndGrad } from "./grad.js";
 export type { ArrayInput, NestedInput, TypedInput } from "./input.js";
 export { isArrayInput, toArray } from "./input.js";
+export type { HessianTransform, JacobianTransform } from "./jacobian.js";
+export { hessian, jacfwd, jacrev } from "./jacobian.js";
+export { jit } from "./jit.js";
+export { jvp, linearize, vjp } from "./linear.js";
 export { makeGraph, PrintedGraph } from "./make-graph.js";
 export type { NestedList } from "./ndarray.js";
-export { fromData, NDArray } from "./ndarray.js";
+export { fromData, isNDArray, NDArray } from "./ndarray.js";
 export * as np from "./np/index.js";
 export { stopGradient } from "./np/unary.js";
+export { Program } from "./program.js";
 export type { FlatTree, TracedFunction } from "./trace-function.js";
 export { flattenArguments, flattenArrays, requireTraceable, traceFunction } from "./trace-function.js";
+export type { AxisTree, VmapOptions } from "./vmap.js";
+export { vmap } from "./vmap.js";

@@ -205,8 +205,8 @@ export class NDArray<D extends DType = DType> {
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     if (this.#payload.kind === "traced") return `NDArray(traced ${formatAval(this)})`;
     const text = formatArray(this.dtype, this.shape, this.data, ", ");
-    const name = `NDArray ${formatAval(this)} `;
-    return this.ndim < 2 ? name + text : `${name}\n${text}`;
+    const name = `NDArray ${formatAval(this)}`;
+    return `${name}${this.ndim < 2 ? " " : "\n"}${text}`;
   }
 
   /** Names the class in `Object.prototype.toString`. */
