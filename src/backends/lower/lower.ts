@@ -14,8 +14,9 @@ import type { Nest } from "./fuse.js";
 import { chooseMaterialized, liveEquations, loweringOf } from "./materialize.js";
 import { kernelName } from "./name.js";
 import { IndexAlgebra } from "./polynomial.js";
-import type { Buffer, Kernel, Loop, Program, Statement } from "./program.js";
+import type { Buffer, Kernel, Loop, Panel, Program, Statement } from "./program.js";
 import { forEachScalar, forEachStatement, valuesOf } from "./program.js";
+import { panelColumns, reductionForm } from "./reduction.js";
 
 /** How an output lies: row-major, with unit stride along the last axis only, or with any strides. */
 export type OutputLayout = "dense" | "rows" | "strided";
@@ -228,11 +229,45 @@ class Lowering {
     const empty = reduced.some((extent) => extent.kind === "const" && extent.value === 0);
     const zero = equation.op === "contract" || empty ? 0 : -0;
     const identity = { add: zero, mul: 1, max: lowest(dtype), min: highest(dtype) }[lowering.combine];
+    const panels = this.#panels({ loops: inner.loops, value }, loops);
     const body: Statement[] = [
-      { kind: "reduce", local, dtype, combine: lowering.combine, identity, loops: inner.loops, value },
+      {
+        kind: "reduce",
+        local,
+        dtype,
+        combine: lowering.combine,
+        identity,
+        loops: inner.loops,
+        value,
+        panels,
+      },
       ...this.#store(places, index, { kind: "local", dtype, name: local }),
     ];
     return this.#nest(id, loops, body);
+  }
+
+  #panels(
+    reduce: { readonly loops: readonly Loop[]; readonly value: Scalar },
+    outer: readonly Loop[],
+  ): Panel[] {
+    const form = reductionForm(this.#algebra, reduce, outer);
+    if (form.kind !== "tile") return [];
+    const terms = reduce.loops.reduce(
+      (product, { extent }) => product * (extent.kind === "const" ? extent.value : 1),
+      1,
+    );
+    return form.packed.map((load) => {
+      const columns = panelColumns(load.dtype);
+      this.#buffers.push({
+        role: "workspace",
+        position: 0,
+        bytes: terms * columns * itemSize(load.dtype),
+        dtype: load.dtype,
+        extents: [constIndex(terms), constIndex(columns)],
+        strides: [constIndex(columns), constIndex(1)],
+      });
+      return { load, buffer: this.#buffers.length - 1 };
+    });
   }
 
   #elementNest(id: ValueId, places: readonly Placed[]): Nest {
@@ -462,6 +497,7 @@ export function buffersOf(body: readonly Statement[]): Set<number> {
   const buffers = new Set<number>();
   forEachStatement(body, (statement) => {
     if (statement.kind === "store" || statement.kind === "accumulate") buffers.add(statement.buffer);
+    if (statement.kind === "reduce") for (const { buffer } of statement.panels) buffers.add(buffer);
     forEachScalar(valuesOf(statement), (value) => {
       if (value.kind === "load") buffers.add(value.buffer);
     });

@@ -23,6 +23,12 @@ export interface Loop {
   readonly extent: Index;
 }
 
+/** A copy of what a load reads: per reduced position, `panelColumns` neighbours along the result's last index. */
+export interface Panel {
+  readonly load: Extract<Scalar, { kind: "load" }>;
+  readonly buffer: number;
+}
+
 /** How elements are combined. */
 export type Combine = "add" | "mul" | "max" | "min";
 
@@ -38,6 +44,8 @@ export type Statement =
       readonly identity: number;
       readonly loops: readonly Loop[];
       readonly value: Scalar;
+      /** Temporaries into which a tiled reduction may first copy what some loads read, for a block of columns. */
+      readonly panels: readonly Panel[];
     }
   /** Defines `local` (i32) as the first index at which `value` is extreme; NaN is the most extreme. */
   | {

@@ -2,6 +2,8 @@
  * Which way a reduction runs fastest, read off the strides of its loads. Printers follow it, and fusion leaves tiled
  * reductions alone. The answer depends on extents only, so that it never changes the bits of a result.
  */
+import type { DType } from "../../base/dtype.js";
+import { itemSize } from "../../base/dtype.js";
 import type { Index, Scalar } from "../../ir/kernel.js";
 import type { IndexAlgebra } from "./polynomial.js";
 import { linearIn, mentions } from "./polynomial.js";
@@ -9,6 +11,12 @@ import type { Loop, Statement } from "./program.js";
 import { forEachScalar } from "./program.js";
 
 type Reduce = Extract<Statement, { kind: "reduce" }>;
+type Load = Extract<Scalar, { kind: "load" }>;
+
+/** The columns of a panel: what 64 bytes hold. */
+export function panelColumns(dtype: DType): number {
+  return 64 / itemSize(dtype);
+}
 
 /** How to run a reduction. */
 export type ReductionForm =
@@ -20,7 +28,7 @@ export type ReductionForm =
    * Lanes along the last index of the result; accumulators stay in registers while the reduced indices run. With
    * `rows`, several positions of that index share what they read, and `packed` loads are first copied into a panel.
    */
-  | { readonly kind: "tile"; readonly rows: boolean; readonly packed: ReadonlySet<Scalar> };
+  | { readonly kind: "tile"; readonly rows: boolean; readonly packed: readonly Load[] };
 
 type Stride = "none" | "unit" | "other";
 
@@ -40,11 +48,15 @@ function isAffineIn(algebra: IndexAlgebra, offset: Index, names: readonly string
 const extentOf = (loop: Loop): number => (loop.extent.kind === "const" ? loop.extent.value : Infinity);
 
 /** The form of a reduction inside `outer` loops. */
-export function reductionForm(algebra: IndexAlgebra, reduce: Reduce, outer: readonly Loop[]): ReductionForm {
+export function reductionForm(
+  algebra: IndexAlgebra,
+  reduce: Pick<Reduce, "loops" | "value">,
+  outer: readonly Loop[],
+): ReductionForm {
   const scalar: ReductionForm = { kind: "scalar" };
   const k = reduce.loops[reduce.loops.length - 1];
   if (k === undefined) return scalar;
-  const loads: Extract<Scalar, { kind: "load" }>[] = [];
+  const loads: Load[] = [];
   let computed = 0;
   const names = [...outer, ...reduce.loops].map((loop) => loop.index);
   forEachScalar([reduce.value], (value) => {
@@ -55,8 +67,7 @@ export function reductionForm(algebra: IndexAlgebra, reduce: Reduce, outer: read
   if (computed > 0 || loads.length === 0) return scalar;
   if (!loads.every((load) => isAffineIn(algebra, load.offset, names))) return scalar;
 
-  const along = (load: (typeof loads)[number], loop: Loop): Stride =>
-    strideOf(algebra, load.offset, loop.index);
+  const along = (load: Load, loop: Loop): Stride => strideOf(algebra, load.offset, loop.index);
   const alongK = loads.map((load) => along(load, k));
   const dots = alongK.every((stride) => stride !== "other") && alongK.includes("unit");
   const j = outer[outer.length - 1];
@@ -67,11 +78,11 @@ export function reductionForm(algebra: IndexAlgebra, reduce: Reduce, outer: read
     const reusedJ = loads.some((load) => along(load, j) === "none");
     if (reusedI && reusedJ && terms >= 8 && terms < Infinity && extentOf(j) >= 4) {
       const packed = loads.filter((load) => along(load, i) === "none" && along(load, j) !== "none");
-      return { kind: "tile", rows: true, packed: new Set(packed) };
+      return { kind: "tile", rows: true, packed };
     }
     const alongJ = loads.map((load) => along(load, j));
     if (!dots && alongJ.every((stride) => stride !== "other") && alongJ.includes("unit")) {
-      return { kind: "tile", rows: false, packed: new Set() };
+      return { kind: "tile", rows: false, packed: [] };
     }
   }
   return dots ? { kind: "dot" } : scalar;

@@ -34,7 +34,7 @@ type Choose = Extract<Scalar, { kind: "choose" }>;
 /** What the emitter is told about a kernel. */
 export interface KernelParameters {
   /** The local that holds the address of each buffer. */
-  readonly addresses: ReadonlyMap<number, Local>;
+  readonly addresses: Map<number, Local>;
   /** The locals of parameters that stand in index expressions. */
   readonly variables: ReadonlyMap<string, Local>;
   /** How often each expression occurs. */
@@ -340,6 +340,25 @@ export class Emitter {
     });
     this.code.get(local);
     return fixed;
+  }
+
+  /** Shifts a buffer so that the element of a position along an index is found at that index from now on. */
+  rebase(buffer: number, index: string, write: () => void): void {
+    const { addresses } = this.#kernel;
+    const original = addresses.get(buffer);
+    const held = this.#dependence.variables.get(index);
+    if (original === undefined || held === undefined) {
+      throw new GraphError({ operation: "wasm", argument: `buffer ${buffer}`, found: "without address" });
+    }
+    const local = this.code.local("i32");
+    this.code.get(original);
+    this.code.get(held.local);
+    this.code.i32(itemSize(at(this.program.buffers, buffer).dtype));
+    this.code.op("i32.mul", "i32.sub");
+    this.code.set(local);
+    addresses.set(buffer, local);
+    write();
+    addresses.set(buffer, original);
   }
 
   #pushBase(buffer: number): void {

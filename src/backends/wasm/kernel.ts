@@ -15,6 +15,7 @@ import { single, vectorLane } from "./lane.js";
 import { pushReduction } from "./reduction.js";
 import type { HostFunctions } from "./scalar.js";
 import { pushConversion, pushStore, stackType } from "./scalar.js";
+import { pushTiled } from "./tile.js";
 import type { Bound } from "./scope.js";
 import type { Lanes } from "./vector.js";
 import { vectorLanes } from "./vector.js";
@@ -133,6 +134,7 @@ class Printer {
   #for(statement: For, outer: readonly Loop[]): void {
     const { loop, body } = statement;
     const inner = [...outer, loop];
+    if (pushTiled(this.#emitter, statement, outer)) return;
     const extent = this.#emitter.bound(loop.extent);
     const writes = writesOf(body);
     const plain = (from: Bound, to: Bound): void =>
