@@ -49,7 +49,7 @@ export * as tree from "./base/tree.js";
 
 export type { CallOptions, Linearization } from "./objectives/engine.js";
 export { Objective, objective } from "./objectives/objective.js";
-export type { ArraysOf, ArrayTree } from "./objectives/objective.js";
+export type { ArraysOf, ArrayTree } from "./objectives/arrayTree.js";
 export { ObjectiveFunction, objectiveFunction } from "./objectives/objectiveFunction.js";
 export type {
   CoefficientsOf,

@@ -6,6 +6,7 @@ import type { NDArray } from "../arrays/index.js";
 import type { ArrayInput } from "../arrays/index.js";
 import { ArgumentError } from "../base/errors.js";
 import { structureKey } from "../base/tree.js";
+import type { ArraysOf, ArrayTree } from "./arrayTree.js";
 import type { ObjectiveDefinition } from "./entry.js";
 import { makeEntry } from "./entry.js";
 import { layoutOf } from "./layout.js";
@@ -13,18 +14,6 @@ import { LocalEngine } from "./localEngine.js";
 import { ObjectiveMethods } from "./methods.js";
 import type { ObjectiveOptions } from "./options.js";
 import { checkOptions } from "./options.js";
-
-/** Arrays, lists and objects of arrays: what coefficients and data may be. */
-export type ArrayTree = ArrayInput | object;
-
-/** What a function is given for a tree: the same tree with arrays as leaves. */
-export type ArraysOf<T> = T extends ArrayInput
-  ? NDArray
-  : T extends readonly unknown[]
-    ? { readonly [K in keyof T]: ArraysOf<T[K]> }
-    : T extends Readonly<Record<string, unknown>>
-      ? { readonly [K in keyof T]: ArraysOf<T[K]> }
-      : T;
 
 let definition: (objective: Objective) => ObjectiveDefinition;
 let construct: (definition: ObjectiveDefinition) => Objective;

@@ -3,9 +3,10 @@
  */
 import type { ArrayInput } from "../arrays/index.js";
 import { ArgumentError } from "../base/errors.js";
+import type { ArrayTree } from "./arrayTree.js";
 
 /** Options of an objective. */
-export interface ObjectiveOptions<Data = unknown> {
+export interface ObjectiveOptions<Data = ArrayTree> {
   /** What reports and errors call it. Names are distinct within an objective function. */
   readonly name?: string;
   /** What the function should reach: a number, the function's shape, or a shape that broadcasts to it. Not with `bounds`. */

@@ -5,7 +5,8 @@
 import type { ArrayInput } from "../arrays/index.js";
 import { ArgumentError } from "../base/errors.js";
 import { layoutOf } from "./layout.js";
-import type { ArraysOf, ArrayTree, Objective } from "./objective.js";
+import type { ArraysOf, ArrayTree } from "./arrayTree.js";
+import type { Objective } from "./objective.js";
 import { makeObjective } from "./objective.js";
 import type { ObjectiveOptions } from "./options.js";
 

@@ -5,7 +5,7 @@
 import { ArgumentError, ShapeError } from "../base/errors.js";
 import type { Pool } from "../executor/pool.js";
 import { Objective } from "../objectives/objective.js";
-import type { ArrayTree } from "../objectives/objective.js";
+import type { ArrayTree } from "../objectives/arrayTree.js";
 import { ObjectiveFunction, objectiveFunction } from "../objectives/objectiveFunction.js";
 import type { Parameters } from "../objectives/parameters.js";
 import { dampedGaussNewton } from "./descent.js";
