@@ -2,10 +2,15 @@
  * The observations of a curve fit and the names of its parameters, checked once and copied, so that the fit can rely on
  * them. Parameters are ordered by name: an object has no order that a covariance could follow.
  */
+import { NDArray } from "../arrays/index.js";
 import { ArgumentError, ShapeError } from "../base/errors.js";
+import { formatShape } from "../base/shape.js";
 import { entry } from "./entry.js";
 import { copyVector } from "./plainProblem.js";
 import type { NumericVector } from "./plainProblem.js";
+
+/** A vector of observations. */
+export type VectorInput = NumericVector | NDArray;
 
 /** Parameter values by name. */
 export type Parameters = Readonly<Record<string, number>>;
@@ -27,9 +32,9 @@ export interface CurveData {
 /** Checks and copies what `curveFit` was given. */
 export function curveData(
   operation: string,
-  ydata: NumericVector,
-  p0: Parameters,
-  sigma: NumericVector | undefined,
+  ydata: VectorInput,
+  p0: Parameters | undefined,
+  sigma: VectorInput | undefined,
 ): CurveData {
   const y = finiteVector(operation, "ydata", ydata);
   if (y.length === 0) {
@@ -51,7 +56,15 @@ export function byName<P>(names: readonly string[], values: Float64Array): PerPa
 
 /** A vector without NaN or infinity. */
 export function finiteVector(operation: string, argument: string, value: unknown): Float64Array {
-  const vector = copyVector(operation, argument, value);
+  if (value instanceof NDArray && value.ndim !== 1) {
+    const found = `of shape ${formatShape(value.shape)}`;
+    throw new ShapeError({ operation, argument, found, expected: "a vector" });
+  }
+  const vector = copyVector(
+    operation,
+    argument,
+    value instanceof NDArray ? numbersOf(value as NDArray) : value,
+  );
   const index = vector.findIndex((item) => !Number.isFinite(item));
   if (index < 0) return vector;
   throw new ArgumentError({
@@ -63,11 +76,21 @@ export function finiteVector(operation: string, argument: string, value: unknown
   });
 }
 
-function startOf(operation: string, p0: Parameters): { names: string[]; start: Float64Array } {
+function numbersOf(x: NDArray): Float64Array {
+  return Float64Array.from(x.data);
+}
+
+function startOf(operation: string, p0: Parameters | undefined): { names: string[]; start: Float64Array } {
   const expected = "an object of named numbers, such as { a: 1, b: 2 }";
   // A caller without types can leave it out, or pass a list as SciPy takes it.
   const given: unknown = p0;
-  if (typeof given !== "object" || given === null || Array.isArray(given) || ArrayBuffer.isView(given)) {
+  if (
+    p0 === undefined ||
+    typeof given !== "object" ||
+    given === null ||
+    Array.isArray(given) ||
+    ArrayBuffer.isView(given)
+  ) {
     const found = given === undefined ? "missing" : Array.isArray(given) ? "an array" : typeof given;
     throw new ArgumentError({ operation, argument: "options.p0", found, expected });
   }
@@ -90,7 +113,7 @@ function startOf(operation: string, p0: Parameters): { names: string[]; start: F
 
 function sigmaOf(
   operation: string,
-  sigma: NumericVector | undefined,
+  sigma: VectorInput | undefined,
   observations: number,
 ): Float64Array | undefined {
   if (sigma === undefined) return undefined;

@@ -1,25 +1,29 @@
 /**
  * `curveFit`: the parameters of a curve from noisy observations, by name and with standard errors.
  */
+import { ArgumentError } from "../base/errors.js";
 import { curveData, byName } from "./curveData.js";
-import type { CurveData, Parameters, PerParameter } from "./curveData.js";
+import type { CurveData, Parameters, PerParameter, VectorInput } from "./curveData.js";
 import { inverseNormalMatrix } from "./covariance.js";
 import { entry } from "./entry.js";
 import { differenceAccuracy } from "./finiteDifference.js";
 import type { DifferenceScheme } from "./finiteDifference.js";
+import { formulaProblem } from "./formulaCurve.js";
 import { solveProblem } from "./leastSquares.js";
 import type { LeastSquaresOptions } from "./leastSquares.js";
 import { plainCurveProblem } from "./plainCurve.js";
 import type { PlainCurve, PlainCurveJacobian } from "./plainCurve.js";
-import type { NumericVector } from "./plainProblem.js";
+import type { LeastSquaresProblem } from "./problem.js";
 import type { LeastSquaresResult } from "./result.js";
+import { tracedCurveProblem } from "./tracedCurve.js";
+import type { TracedCurve, XData } from "./tracedCurve.js";
 
 /** The options of every curve fit. Tolerances are 1e-12 and `maxNfev` is `200·(n + 1)` unless given. */
 export interface CurveFitOptions<P extends PerParameter<P>> extends Omit<LeastSquaresOptions, "xScale"> {
   /** The parameters by name, with the values to start from. */
   readonly p0: P;
   /** The standard deviation of each observation; all alike by default. */
-  readonly sigma?: NumericVector | undefined;
+  readonly sigma?: VectorInput | undefined;
   /** True if `sigma` is in the units of `ydata`; false (default) if only the ratios count. */
   readonly absoluteSigma?: boolean | undefined;
   /** The size of each parameter, or `"jac"` (the default). */
@@ -46,32 +50,91 @@ export interface CurveFitResult<P> extends LeastSquaresResult {
   readonly warnings: readonly string[];
 }
 
+const operation = "curveFit";
 const standardTolerance = 1e-12;
 
 /**
- * Fits `f(x, parameters)` to `ydata` at `xdata` by least squares.
+ * Fits a curve to `ydata`, observed at `xdata`, by least squares (Levenberg-Marquardt). The model is one of
+ *
+ * - an array program `(x, { a, b }) => ...` over `NDArray`s, which is traced and differentiated exactly. `xdata` is a
+ *   vector, or a list of vectors (then `x` is `[k, m]`), or an object of them (then `x` is an object of arrays);
+ * - a formula such as `"a * (1 - exp(-b * x))"`, parsed and never run as code. Its names are the parameters, `x` or the
+ *   names of an object `xdata`, `pi` and `e`;
+ * - with `jac`, a plain function of numbers, sync or async, which gets `xdata` as it is.
+ *
+ * The covariance is `(JᵀJ)⁻¹`, times the variance of the residuals unless `absoluteSigma`.
  *
  * @throws ArgumentError, ShapeError, NonFiniteError as `leastSquares` does.
  */
-export async function curveFit<X, P extends PerParameter<P>>(
+export function curveFit<P extends PerParameter<P>>(
+  formula: string,
+  xdata: XData,
+  ydata: VectorInput,
+  options: CurveFitOptions<P>,
+): Promise<CurveFitResult<P>>;
+export function curveFit<X, P extends PerParameter<P>>(
   f: PlainCurve<X, P>,
   xdata: X,
-  ydata: NumericVector,
+  ydata: VectorInput,
   options: PlainCurveFitOptions<X, P>,
+): Promise<CurveFitResult<P>>;
+export function curveFit<X extends XData, P extends PerParameter<P>>(
+  f: TracedCurve<X, P>,
+  xdata: X,
+  ydata: VectorInput,
+  options: CurveFitOptions<P>,
+): Promise<CurveFitResult<P>>;
+export async function curveFit<P extends PerParameter<P>>(
+  f: unknown,
+  xdata: unknown,
+  ydata: VectorInput,
+  // A caller without types can leave the options out; what is missing is then named.
+  options?: CurveFitOptions<P> & { readonly jac?: DifferenceScheme | PlainCurveJacobian<unknown, P> },
 ): Promise<CurveFitResult<P>> {
-  const operation = "curveFit";
-  const data = curveData(operation, ydata, options.p0, options.sigma);
-  const problem = plainCurveProblem(operation, f, options.jac, xdata, data);
-  const { xScale = "jac", maxNfev = 200 * (data.names.length + 1) } = options;
+  const { absoluteSigma = false, jac, maxNfev, sigma, xScale = "jac" } = options ?? {};
+  const data = curveData(operation, ydata, options?.p0, sigma);
+  const problem = problemOf<P>(f, xdata, data, jac);
   const fit = await solveProblem(
     operation,
     problem,
     data.start,
-    { ...options, maxNfev, xScale: scaleInOrder(xScale, data.names) },
+    {
+      ...options,
+      maxNfev: maxNfev ?? 200 * (data.names.length + 1),
+      xScale: scaleInOrder(xScale, data.names),
+    },
     standardTolerance,
   );
-  const accuracy = typeof options.jac === "string" ? differenceAccuracy[options.jac] : undefined;
-  return { ...fit, ...uncertainty<P>(fit, data, options.absoluteSigma ?? false, accuracy) };
+  const accuracy = typeof jac === "string" ? differenceAccuracy[jac] : undefined;
+  return { ...fit, ...uncertainty<P>(fit, data, absoluteSigma, accuracy) };
+}
+
+/** The overloads promise what each kind of model goes with; the casts below restate it. */
+function problemOf<P>(
+  f: unknown,
+  xdata: unknown,
+  data: CurveData,
+  jac: DifferenceScheme | PlainCurveJacobian<unknown, P> | undefined,
+): LeastSquaresProblem {
+  if (typeof f === "string") {
+    if (jac !== undefined) {
+      throw new ArgumentError({
+        operation,
+        argument: "options.jac",
+        found: "given",
+        expected: "none, because a formula is differentiated exactly",
+        remedy: "leave it out",
+      });
+    }
+    return formulaProblem(operation, f, xdata as XData, data);
+  }
+  if (typeof f !== "function") {
+    const expected = "a function of x and parameters, or a formula";
+    throw new ArgumentError({ operation, argument: "f", found: f === null ? "null" : typeof f, expected });
+  }
+  return jac === undefined
+    ? tracedCurveProblem(operation, f as TracedCurve<XData, P>, xdata as XData, data)
+    : plainCurveProblem(operation, f as PlainCurve<unknown, P>, jac, xdata, data);
 }
 
 function scaleInOrder(xScale: Parameters | "jac", names: readonly string[]): number[] | "jac" {

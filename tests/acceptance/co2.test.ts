@@ -2,7 +2,10 @@
  * Carbon dioxide at Mauna Loa since 1958: an exponential trend and two harmonics of the year, from two starts that are
  * far apart, against a residual sum of squares that SciPy reached and standard errors worked out here.
  */
+import { np } from "heddle";
+import type { NDArray } from "heddle";
 import { curveFit } from "#heddle/optimize/curveFit";
+import type { CurveFitResult } from "#heddle/optimize/curveFit";
 import { expect, it } from "vitest";
 import { co2Record } from "./co2Data.js";
 
@@ -75,8 +78,33 @@ it("has the record as it was published", () => {
   expect(co2[0]).toBe(315.7);
 });
 
-it.each(Object.entries(starts))("fits from %s", async (_, p0) => {
-  const fit = await curveFit(model, t, co2, { p0, jac: derivatives });
+const program = (
+  x: NDArray,
+  { a, b, c, s1, c1, s2, c2 }: Readonly<Record<keyof Trend, NDArray>>,
+): NDArray => {
+  const [year, half] = [x.mul(tau), x.mul(2 * tau)];
+  return a
+    .add(b.mul(np.exp(c.mul(x))))
+    .add(s1.mul(np.sin(year)))
+    .add(c1.mul(np.cos(year)))
+    .add(s2.mul(np.sin(half)))
+    .add(c2.mul(np.cos(half)));
+};
+
+const formula = `a + b * exp(c * x) + s1 * sin(2 * pi * x) + c1 * cos(2 * pi * x)
+  + s2 * sin(4 * pi * x) + c2 * cos(4 * pi * x)`;
+
+const ways: Readonly<Record<string, (p0: Trend) => Promise<CurveFitResult<Trend>>>> = {
+  "an array program": (p0) => curveFit(program, t, co2, { p0 }),
+  "a formula": (p0) => curveFit(formula, t, co2, { p0 }),
+  "plain functions": (p0) => curveFit(model, t, co2, { p0, jac: derivatives }),
+};
+
+const runs = Object.keys(ways).flatMap((way) => Object.keys(starts).map((start) => [way, start] as const));
+
+it.each(runs)("fits as %s from %s", async (way, start) => {
+  const p0 = starts[start] ?? { a: NaN, b: NaN, c: NaN, s1: NaN, c1: NaN, s2: NaN, c2: NaN };
+  const fit = await (ways[way]?.(p0) ?? Promise.reject(new Error(way)));
   expect(fit.success).toBe(true);
   expect(fit.warnings).toEqual([]);
   expect(fit.names).toEqual(["a", "b", "c", "c1", "c2", "s1", "s2"]);
