@@ -2,7 +2,8 @@
  * The observations of a curve fit and the names of its parameters, checked once and copied, so that the fit can rely on
  * them. Parameters are ordered by name: an object has no order that a covariance could follow.
  */
-import { NDArray } from "../arrays/index.js";
+import { isNDArray } from "../arrays/index.js";
+import type { NDArray } from "../arrays/index.js";
 import { ArgumentError, ShapeError } from "../base/errors.js";
 import { formatShape } from "../base/shape.js";
 import { entry } from "./entry.js";
@@ -56,15 +57,11 @@ export function byName<P>(names: readonly string[], values: Float64Array): PerPa
 
 /** A vector without NaN or infinity. */
 export function finiteVector(operation: string, argument: string, value: unknown): Float64Array {
-  if (value instanceof NDArray && value.ndim !== 1) {
+  if (isNDArray(value) && value.ndim !== 1) {
     const found = `of shape ${formatShape(value.shape)}`;
     throw new ShapeError({ operation, argument, found, expected: "a vector" });
   }
-  const vector = copyVector(
-    operation,
-    argument,
-    value instanceof NDArray ? numbersOf(value as NDArray) : value,
-  );
+  const vector = copyVector(operation, argument, isNDArray(value) ? Float64Array.from(value.data) : value);
   const index = vector.findIndex((item) => !Number.isFinite(item));
   if (index < 0) return vector;
   throw new ArgumentError({
@@ -74,10 +71,6 @@ export function finiteVector(operation: string, argument: string, value: unknown
     expected: "a finite number",
     remedy: "leave out observations that are missing",
   });
-}
-
-function numbersOf(x: NDArray): Float64Array {
-  return Float64Array.from(x.data);
 }
 
 function startOf(operation: string, p0: Parameters | undefined): { names: string[]; start: Float64Array } {

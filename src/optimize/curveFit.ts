@@ -13,10 +13,9 @@ import { solveProblem } from "./leastSquares.js";
 import type { LeastSquaresOptions } from "./leastSquares.js";
 import { plainCurveProblem } from "./plainCurve.js";
 import type { PlainCurve, PlainCurveJacobian } from "./plainCurve.js";
-import type { LeastSquaresProblem } from "./problem.js";
 import type { LeastSquaresResult } from "./result.js";
 import { tracedCurveProblem } from "./tracedCurve.js";
-import type { TracedCurve, XData } from "./tracedCurve.js";
+import type { CurveProblem, TracedCurve, XData } from "./tracedCurve.js";
 
 /** The options of every curve fit. Tolerances are 1e-12 and `maxNfev` is `200·(n + 1)` unless given. */
 export interface CurveFitOptions<P extends PerParameter<P>> extends Omit<LeastSquaresOptions, "xScale"> {
@@ -64,7 +63,8 @@ const standardTolerance = 1e-12;
  *
  * The covariance is `(JᵀJ)⁻¹`, times the variance of the residuals unless `absoluteSigma`.
  *
- * @throws ArgumentError, ShapeError, NonFiniteError as `leastSquares` does.
+ * @throws {ArgumentError} {ShapeError} for bad input
+ * @throws {NonFiniteError} as `leastSquares` does
  */
 export function curveFit<P extends PerParameter<P>>(
   formula: string,
@@ -94,19 +94,18 @@ export async function curveFit<P extends PerParameter<P>>(
   const { absoluteSigma = false, jac, maxNfev, sigma, xScale = "jac" } = options ?? {};
   const data = curveData(operation, ydata, options?.p0, sigma);
   const problem = problemOf<P>(f, xdata, data, jac);
-  const fit = await solveProblem(
-    operation,
-    problem,
-    data.start,
-    {
-      ...options,
-      maxNfev: maxNfev ?? 200 * (data.names.length + 1),
-      xScale: scaleInOrder(xScale, data.names),
-    },
-    standardTolerance,
-  );
-  const accuracy = typeof jac === "string" ? differenceAccuracy[jac] : undefined;
-  return { ...fit, ...uncertainty<P>(fit, data, absoluteSigma, accuracy) };
+  const settings = {
+    ...options,
+    maxNfev: maxNfev ?? 200 * (data.names.length + 1),
+    xScale: scaleInOrder(xScale, data.names),
+  };
+  try {
+    const fit = await solveProblem(operation, problem, data.start, settings, standardTolerance);
+    const accuracy = typeof jac === "string" ? differenceAccuracy[jac] : undefined;
+    return { ...fit, ...uncertainty<P>(fit, data, absoluteSigma, accuracy) };
+  } finally {
+    problem.release?.();
+  }
 }
 
 /** The overloads promise what each kind of model goes with; the casts below restate it. */
@@ -115,7 +114,7 @@ function problemOf<P>(
   xdata: unknown,
   data: CurveData,
   jac: DifferenceScheme | PlainCurveJacobian<unknown, P> | undefined,
-): LeastSquaresProblem {
+): CurveProblem {
   if (typeof f === "string") {
     if (jac !== undefined) {
       throw new ArgumentError({

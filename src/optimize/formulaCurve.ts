@@ -8,9 +8,8 @@ import { ArgumentError } from "../base/errors.js";
 import type { CurveData } from "./curveData.js";
 import { parseFormula } from "./formula.js";
 import type { BinaryOperator, Expression } from "./formula.js";
-import type { LeastSquaresProblem } from "./problem.js";
 import { isRecord, tracedCurveProblem } from "./tracedCurve.js";
-import type { XData } from "./tracedCurve.js";
+import type { CurveProblem, XData } from "./tracedCurve.js";
 
 /** The names that a formula may use, with their values. */
 export type Bindings = Readonly<Record<string, ArrayInput>>;
@@ -85,7 +84,7 @@ export function formulaProblem(
   formula: string,
   xdata: XData,
   data: CurveData,
-): LeastSquaresProblem {
+): CurveProblem {
   const named = isRecord(xdata) ? xdata : { x: xdata };
   const program = formulaProgram(operation, formula, Object.keys(named), data.names);
   return tracedCurveProblem(operation, (x, parameters) => program({ ...x, ...parameters }), named, data);

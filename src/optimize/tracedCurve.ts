@@ -2,12 +2,11 @@
  * A curve that is an array program: traced once, compiled, and differentiated exactly. The residual, its weights
  * included, is one program of the vector of parameters; its Jacobian is another.
  */
-import { evaluate, NDArray, np, toArray, traceFunction } from "../arrays/index.js";
+import { NDArray, np, Program, toArray, traceFunction } from "../arrays/index.js";
 import type { ArrayInput } from "../arrays/index.js";
 import { at } from "../base/at.js";
 import { ArgumentError, HeddleError, ShapeError } from "../base/errors.js";
 import { formatShape } from "../base/shape.js";
-import type { Graph } from "../ir/graph.js";
 import { jacfwdGraph } from "../transform/jacobian.js";
 import { simplify } from "../transform/simplify.js";
 import type { CurveData, PerParameter } from "./curveData.js";
@@ -27,13 +26,19 @@ export type TracedCurve<X, P> = (
   parameters: PerParameter<P, NDArray<"float64">>,
 ) => ArrayInput;
 
+/** A problem that may hold memory. */
+export interface CurveProblem extends LeastSquaresProblem {
+  /** Gives the memory back when the fit has ended. */
+  readonly release?: () => void;
+}
+
 /** The problem of fitting an array program to data. */
 export function tracedCurveProblem<X extends XData, P>(
   operation: string,
   f: TracedCurve<X, P>,
   xdata: X,
   data: CurveData,
-): LeastSquaresProblem {
+): CurveProblem {
   const { names, sigma, y } = data;
   const x = arraysOf(operation, xdata);
   const target = np.array(y);
@@ -55,17 +60,28 @@ export function tracedCurveProblem<X extends XData, P>(
         remedy: "return one value per observation",
       });
     }
-    const difference = np.subtract(known, target);
+    const difference = np.subtract(known.astype("float64"), target);
     return weights === undefined ? difference : np.divide(difference, weights);
   };
 
   const vector = { dtype: "float64", shape: [names.length] } as const;
   const { graph } = traceFunction(operation, (leaves) => residual(at(leaves, 0)), [vector]);
-  const value = simplify(graph);
-  const derivative = simplify(jacfwdGraph(graph, [true]));
-  const run = (program: Graph, p: Float64Array): Float64Array =>
-    Float64Array.from(at(evaluate(program, [np.array(p)]), 0).data);
-  return { dimX: names.length, residual: (p) => run(value, p), jacobian: (p) => run(derivative, p) };
+  const value = new Program(simplify(graph));
+  const derivative = new Program(simplify(jacfwdGraph(graph, [true])));
+  const run = (program: Program, p: Float64Array): Float64Array => {
+    const [result] = program.run([p]);
+    // Both programs have one output, of the type that the residual was converted to.
+    return result as Float64Array;
+  };
+  return {
+    dimX: names.length,
+    residual: (p) => run(value, p),
+    jacobian: (p) => run(derivative, p),
+    release() {
+      value.release();
+      derivative.release();
+    },
+  };
 }
 
 function arraysOf(operation: string, xdata: XData): unknown {

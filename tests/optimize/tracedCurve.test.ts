@@ -159,7 +159,7 @@ describe("bad input", () => {
     ],
     [
       "no options",
-      () => curveFit(formula, x, y, anything(undefined)),
+      () => curveFit(formula, x, y, anything<{ p0: typeof p0 }>(undefined)),
       ArgumentError,
       /options.p0 is missing/,
     ],
