@@ -191,7 +191,8 @@ export class NDArray<D extends DType = DType> {
     );
     if (this.ndim === 0) {
       const value = at(data, 0);
-      return hint === "string" ? String(value) : value;
+      if (hint !== "string") return value;
+      return this.dtype === "bool" ? String(value !== 0) : String(value);
     }
     if (hint === "string") return this.toString();
     throw new ShapeError({
