@@ -5,7 +5,7 @@
 import { at } from "../../base/at.js";
 import { itemSize } from "../../base/dtype.js";
 import { GraphError } from "../../base/errors.js";
-import { sizeOf } from "../../base/shape.js";
+import { invertPermutation, sizeOf } from "../../base/shape.js";
 import type { Aval, Equation, Graph, ValueId } from "../../ir/graph.js";
 import type { Index, Scalar } from "../../ir/kernel.js";
 import { addIndex, constIndex, mulIndex, unflattenIndex, varIndex } from "../../ir/kernel.js";
@@ -13,9 +13,11 @@ import { fuseNests } from "./fuse.js";
 import type { Nest } from "./fuse.js";
 import { chooseMaterialized, liveEquations, loweringOf } from "./materialize.js";
 import { kernelName } from "./name.js";
-import { IndexAlgebra } from "./polynomial.js";
+import { IndexAlgebra, linearIn } from "./polynomial.js";
 import type { Buffer, Kernel, Loop, Panel, Program, Statement } from "./program.js";
-import { forEachScalar, forEachStatement, valuesOf } from "./program.js";
+import { forEachScalar, forEachStatement, isDivisionFree, valuesOf } from "./program.js";
+import type { UnplacedBuffer } from "./workspace.js";
+import { placeTemporaries, temporaryBytesOf } from "./workspace.js";
 import { panelColumns, reductionForm } from "./reduction.js";
 
 /** How an output lies: row-major, with unit stride along the last axis only, or with any strides. */
@@ -37,22 +39,15 @@ export function strideParameter(output: number, axis: number): string {
 interface Placed {
   readonly buffer: number;
   readonly strides: readonly Index[];
-}
-
-interface MutableBuffer {
-  role: Buffer["role"];
-  position: number;
-  readonly bytes: number;
-  readonly dtype: Buffer["dtype"];
-  readonly extents: readonly Index[];
-  readonly strides: readonly Index[];
+  /** The axes in the order of the loops that write the value, where that is known and not the axes' own order. */
+  readonly order?: readonly number[];
 }
 
 class Lowering {
   readonly #graph: Graph;
   readonly #options: LowerOptions;
   readonly #algebra = new IndexAlgebra();
-  readonly #buffers: MutableBuffer[] = [];
+  readonly #buffers: UnplacedBuffer[] = [];
   /** Where each value that is in memory can be read. */
   readonly #home = new Map<ValueId, Placed>();
   readonly #equationOf = new Map<ValueId, Equation>();
@@ -111,13 +106,19 @@ class Lowering {
         offset: this.#offset(placed, simple),
       };
       const extents = this.#extents(id);
+      const order = placed.order ?? keys.map((_, axis) => axis);
       this.#position.set(
         result,
-        keys.filter((_, axis) => !isOne(at(extents, axis))),
+        order.filter((axis) => !isOne(at(extents, axis))).map((axis) => at(keys, axis)),
       );
     }
     this.#reads.set(key, result);
     return result;
+  }
+
+  /** What the nest of a value stores: readers load it later, so that the expression is not remembered for them. */
+  #define(id: ValueId, index: readonly Index[]): Scalar {
+    return this.#home.has(id) ? this.#read(id, index) : this.#element(id, index, []);
   }
 
   #equation(id: ValueId): Equation {
@@ -270,7 +271,7 @@ class Lowering {
     });
   }
 
-  #elementNest(id: ValueId, places: readonly Placed[]): Nest {
+  #elementNest(id: ValueId, places: Placed[]): Nest {
     const { loops, index } = this.#loops("i", this.#extents(id));
     const last = loops[loops.length - 1];
     const short = last?.extent.kind === "const" && last.extent.value < 64;
@@ -280,10 +281,47 @@ class Lowering {
       const position = unflattenIndex(at(total.index, 0), extents).map((part) =>
         this.#algebra.simplify(part),
       );
-      const body = this.#store(places, position, this.#read(id, position));
-      if (isAffine(body)) return this.#nest(id, total.loops, body, true);
+      const body = this.#store(places, position, this.#define(id, position));
+      if (isDivisionFree(body)) return this.#nest(id, total.loops, body, true);
     }
-    return this.#nest(id, loops, this.#store(places, index, this.#read(id, index)));
+    const value = this.#define(id, index);
+    const order = this.#temporary(places) ? this.#contiguousOrder(id, value, loops) : null;
+    if (order !== null) return this.#permutedNest(id, places, order);
+    return this.#nest(id, loops, this.#store(places, index, value));
+  }
+
+  #temporary(places: readonly Placed[]): boolean {
+    return places.every(({ buffer }) => at(this.#buffers, buffer).role === "workspace");
+  }
+
+  /** The axes with one in last place along which loads are contiguous, if none is along the last axis. */
+  #contiguousOrder(id: ValueId, value: Scalar, loops: readonly Loop[]): number[] | null {
+    if (loops.length < 2 || loops.length !== this.#aval(id).shape.length) return null;
+    const count = loops.map(() => 0);
+    forEachScalar([value], (part) => {
+      if (part.kind !== "load") return;
+      const offset = this.#algebra.normalize(part.offset);
+      loops.forEach((loop, axis) => {
+        if (linearIn(offset, loop.index)?.stride.key === "1") count[axis] = at(count, axis) + 1;
+      });
+    });
+    const best = count.lastIndexOf(Math.max(...count));
+    if (count[loops.length - 1] !== 0 || count[best] === 0) return null;
+    return [...loops.keys()].filter((axis) => axis !== best).concat(best);
+  }
+
+  /** A temporary may lie in memory in whichever order of axes is fastest to write. */
+  #permutedNest(id: ValueId, places: Placed[], order: readonly number[]): Nest {
+    const extents = this.#extents(id);
+    const ordered = order.map((axis) => at(extents, axis));
+    const dense = ordered.map((_, axis) => ordered.slice(axis + 1).reduce(mulIndex, constIndex(1)));
+    const back = invertPermutation(order);
+    const strides = back.map((position) => at(dense, position));
+    const placed = { buffer: at(places, 0).buffer, strides, order };
+    places.splice(0, places.length, placed);
+    const { loops, index } = this.#loops("i", ordered);
+    const position = back.map((level) => at(index, level));
+    return this.#nest(id, loops, this.#store(places, position, this.#define(id, position)));
   }
 
   #layoutOf(places: readonly Placed[]): OutputLayout {
@@ -382,13 +420,16 @@ class Lowering {
       targets.set(id, [...(targets.get(id) ?? []), this.#addBuffer("output", output, id, strides)]);
     });
 
+    const views = this.#writeThroughViews(equations, stored, targets);
     const nests: Nest[] = [];
     for (const [id, places] of targets) {
       if (this.#home.has(id)) nests.push(this.#elementNest(id, places));
     }
     for (const equation of equations) {
       const id = at(equation.outputs, 0);
-      if (!stored.has(id)) continue;
+      const view = views.get(id);
+      if (view !== undefined) this.#home.set(id, view);
+      if (!stored.has(id) || view !== undefined) continue;
       const places = targets.get(id) ?? [this.#addBuffer("workspace", 0, id)];
       if (sizeOf(this.#aval(id).shape) > 0) {
         const { kind } = loweringOf(equation);
@@ -406,37 +447,40 @@ class Lowering {
       name: kernelName(graph, equations, stored, values),
       body,
     }));
-    const workspaceBytes = this.#place(kernels);
-    return { buffers: this.#buffers, kernels, workspaceBytes, algebra: this.#algebra };
+    const workspaceBytes = placeTemporaries(this.#buffers, kernels);
+    const temporaryBytes = temporaryBytesOf(this.#buffers);
+    return { buffers: this.#buffers, kernels, workspaceBytes, temporaryBytes, algebra: this.#algebra };
   }
 
-  /** Gives each temporary its bytes, again once the last kernel that reads them is past. */
-  #place(kernels: readonly Kernel[]): number {
-    const first = new Map<number, number>();
-    const final = new Map<number, number>();
-    kernels.forEach((kernel, time) => {
-      for (const buffer of buffersOf(kernel.body)) {
-        if (!first.has(buffer)) first.set(buffer, time);
-        final.set(buffer, time);
-      }
-    });
-    const live: { start: number; end: number; until: number }[] = [];
-    let total = 0;
-    for (const [number, time] of first) {
-      const buffer = at(this.#buffers, number);
-      if (buffer.role !== "workspace") continue;
-      const size = Math.ceil(buffer.bytes / 64) * 64;
-      const busy = live.filter(({ until }) => until >= time).sort((a, b) => a.start - b.start);
-      let start = 0;
-      for (const range of busy) {
-        if (start + size <= range.start) break;
-        start = Math.max(start, range.end);
-      }
-      buffer.position = start;
-      live.push({ start, end: start + size, until: final.get(number) ?? time });
-      total = Math.max(total, start + size);
+  /**
+   * Where an output only rearranges the axes of a value that is stored anyway, the value is written straight into the
+   * output. Such outputs are returned with the place that their readers use; the value is added to `targets`.
+   */
+  #writeThroughViews(
+    equations: readonly Equation[],
+    stored: ReadonlySet<ValueId>,
+    targets: Map<ValueId, Placed[]>,
+  ): Map<ValueId, Placed> {
+    const views = new Map<ValueId, Placed>();
+    const inner = new Set<ValueId>();
+    for (let position = equations.length - 1; position >= 0; position--) {
+      const equation = at(equations, position);
+      const id = at(equation.outputs, 0);
+      const places = targets.get(id);
+      if (equation.op !== "transpose" || places === undefined || inner.has(id)) continue;
+      const source = at(equation.inputs, 0);
+      if (!stored.has(source) || targets.has(source)) continue;
+      const { permutation } = equation.params;
+      const order = invertPermutation(permutation);
+      targets.delete(id);
+      targets.set(
+        source,
+        places.map(({ buffer, strides }) => ({ buffer, strides: order.map((axis) => at(strides, axis)) })),
+      );
+      inner.add(source);
+      views.set(id, { ...at(places, 0), order });
     }
-    return total;
+    return views;
   }
 }
 
@@ -454,55 +498,6 @@ function highest(dtype: Aval["dtype"]): number {
 
 function wrap(loops: readonly Loop[], body: readonly Statement[]): readonly Statement[] {
   return loops.reduceRight<readonly Statement[]>((inner, loop) => [{ kind: "for", loop, body: inner }], body);
-}
-
-/** True if no division is left in any index that the statements use. */
-function isAffine(body: readonly Statement[]): boolean {
-  const divides = (index: Index): boolean => {
-    switch (index.kind) {
-      case "const":
-      case "var":
-      case "scalar":
-        return false;
-      case "div":
-      case "mod":
-        return true;
-      case "add":
-      case "sub":
-      case "mul":
-      case "min":
-      case "max":
-        return divides(index.a) || divides(index.b);
-    }
-  };
-  let affine = true;
-  forEachStatement(body, (statement) => {
-    if (statement.kind === "store" && divides(statement.offset)) affine = false;
-    forEachScalar(valuesOf(statement), (value) => {
-      if (value.kind === "load" && divides(value.offset)) affine = false;
-      if (value.kind === "fromIndex" && divides(value.index)) affine = false;
-      if (
-        (value.kind === "indexLess" || value.kind === "indexEqual") &&
-        (divides(value.a) || divides(value.b))
-      ) {
-        affine = false;
-      }
-    });
-  });
-  return affine;
-}
-
-/** The buffers that statements read or write. */
-export function buffersOf(body: readonly Statement[]): Set<number> {
-  const buffers = new Set<number>();
-  forEachStatement(body, (statement) => {
-    if (statement.kind === "store" || statement.kind === "accumulate") buffers.add(statement.buffer);
-    if (statement.kind === "reduce") for (const { buffer } of statement.panels) buffers.add(buffer);
-    forEachScalar(valuesOf(statement), (value) => {
-      if (value.kind === "load") buffers.add(value.buffer);
-    });
-  });
-  return buffers;
 }
 
 /** Lowers a graph to kernels. Throws `GraphError` on a graph that has constants or uses what it does not define. */

@@ -35,10 +35,18 @@ interface Range {
 const anything: Range = { min: -Infinity, max: Infinity };
 
 function termKey(factors: readonly Factor[]): string {
-  return factors.map((factor) => factor.key).join("*");
+  const [only] = factors;
+  return factors.length === 1 && only !== undefined
+    ? only.key
+    : factors.map((factor) => factor.key).join("*");
 }
 
-function make(constant: number, terms: Iterable<Term>): Polynomial {
+function make(constant: number, terms: readonly Term[]): Polynomial {
+  const only = terms[0];
+  if (only === undefined) return { key: String(constant), constant, terms };
+  if (terms.length === 1 && constant === 0 && only.coefficient === 1) {
+    return { key: termKey(only.factors), constant, terms };
+  }
   const merged = new Map<string, Term>();
   for (const term of terms) {
     const key = termKey(term.factors);
@@ -62,11 +70,14 @@ export function constantPolynomial(value: number): Polynomial {
 
 /** a + b. */
 export function addPolynomials(a: Polynomial, b: Polynomial): Polynomial {
+  if (a.key === "0") return b;
+  if (b.key === "0") return a;
   return make(a.constant + b.constant, [...a.terms, ...b.terms]);
 }
 
 /** p times an integer. */
 export function scalePolynomial(p: Polynomial, by: number): Polynomial {
+  if (by === 1) return p;
   return make(
     p.constant * by,
     p.terms.map((term) => ({ ...term, coefficient: term.coefficient * by })),
@@ -74,6 +85,8 @@ export function scalePolynomial(p: Polynomial, by: number): Polynomial {
 }
 
 function multiply(a: Polynomial, b: Polynomial): Polynomial {
+  if (b.terms.length === 0) return scalePolynomial(a, b.constant);
+  if (a.terms.length === 0) return scalePolynomial(b, a.constant);
   const terms: Term[] = [];
   for (const x of [...a.terms, { coefficient: a.constant, factors: [] }]) {
     for (const y of [...b.terms, { coefficient: b.constant, factors: [] }]) {

@@ -77,6 +77,8 @@ export interface Program {
   readonly buffers: readonly Buffer[];
   readonly kernels: readonly Kernel[];
   readonly workspaceBytes: number;
+  /** What all temporaries would take side by side: enough wherever the outputs lie. */
+  readonly temporaryBytes: number;
   /** Knows the extent of every loop index. */
   readonly algebra: IndexAlgebra;
 }
@@ -182,4 +184,53 @@ export function valuesOf(statement: Statement): Scalar[] {
       values.push(statement.value);
   }
   return values;
+}
+
+/** The buffers that statements read or write. */
+export function buffersOf(body: readonly Statement[]): Set<number> {
+  const buffers = new Set<number>();
+  forEachStatement(body, (statement) => {
+    if (statement.kind === "store" || statement.kind === "accumulate") buffers.add(statement.buffer);
+    if (statement.kind === "reduce") for (const { buffer } of statement.panels) buffers.add(buffer);
+    forEachScalar(valuesOf(statement), (value) => {
+      if (value.kind === "load") buffers.add(value.buffer);
+    });
+  });
+  return buffers;
+}
+
+/** True if no division is left in any index that the statements use. */
+export function isDivisionFree(body: readonly Statement[]): boolean {
+  const divides = (index: Index): boolean => {
+    switch (index.kind) {
+      case "const":
+      case "var":
+      case "scalar":
+        return false;
+      case "div":
+      case "mod":
+        return true;
+      case "add":
+      case "sub":
+      case "mul":
+      case "min":
+      case "max":
+        return divides(index.a) || divides(index.b);
+    }
+  };
+  let affine = true;
+  forEachStatement(body, (statement) => {
+    if (statement.kind === "store" && divides(statement.offset)) affine = false;
+    forEachScalar(valuesOf(statement), (value) => {
+      if (value.kind === "load" && divides(value.offset)) affine = false;
+      if (value.kind === "fromIndex" && divides(value.index)) affine = false;
+      if (
+        (value.kind === "indexLess" || value.kind === "indexEqual") &&
+        (divides(value.a) || divides(value.b))
+      ) {
+        affine = false;
+      }
+    });
+  });
+  return affine;
 }

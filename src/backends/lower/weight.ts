@@ -40,11 +40,16 @@ export function weigh(value: Scalar): number {
 
 /** True if a body calls a transcendental function. */
 export function isHeavy(body: readonly Statement[]): boolean {
+  const known = heaviness.get(body);
+  if (known !== undefined) return known;
   let found = false;
   forEachStatement(body, (statement) => {
     forEachScalar(valuesOf(statement), (value) => {
       if (value.kind === "apply" && heavy.has(value.op)) found = true;
     });
   });
+  heaviness.set(body, found);
   return found;
 }
+
+const heaviness = new WeakMap<readonly Statement[], boolean>();

@@ -59,6 +59,9 @@ function requirePlaces(graph: Graph, places: Places): void {
   check(places.outputs, graph.outputs, "places.outputs");
 }
 
+/** Bytes of temporaries that are not worth a second lowering. */
+const affordable = 65536;
+
 class WasmExecutable implements Executable {
   readonly #graph: Graph;
   readonly #variants = new Map<string, Variant>();
@@ -68,8 +71,13 @@ class WasmExecutable implements Executable {
   constructor(graph: Graph) {
     this.#graph = graph;
     const { program } = this.#variant(graph.outputs.map(() => "dense"));
-    // Which temporaries are needed depends on where outputs lie; the variant for any strides can always step in.
-    this.workspaceBytes = Math.max(program.workspaceBytes, this.#general().program.workspaceBytes);
+    // Which temporaries are needed depends on where outputs lie. All of them fit if that is cheap to promise; otherwise
+    // the variant for any strides can step in for every other.
+    const { workspaceBytes, temporaryBytes } = program;
+    this.workspaceBytes =
+      temporaryBytes <= Math.max(affordable, 1.25 * workspaceBytes)
+        ? temporaryBytes
+        : Math.max(workspaceBytes, this.#general().program.workspaceBytes);
     this.kernels = program.kernels.map((kernel) => kernel.name);
   }
 

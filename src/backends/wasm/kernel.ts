@@ -4,9 +4,15 @@
  */
 import { at } from "../../base/at.js";
 import type { Index, Scalar } from "../../ir/kernel.js";
-import { buffersOf } from "../lower/lower.js";
 import type { Kernel, Loop, Program, Statement } from "../lower/program.js";
-import { forEachScalar, forEachStatement, indicesOf, operandsOf, valuesOf } from "../lower/program.js";
+import {
+  buffersOf,
+  forEachScalar,
+  forEachStatement,
+  indicesOf,
+  operandsOf,
+  valuesOf,
+} from "../lower/program.js";
 import { reductionForm } from "../lower/reduction.js";
 import { Code } from "./code.js";
 import { Emitter, isContiguous } from "./emitter.js";
