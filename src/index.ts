@@ -1,8 +1,49 @@
 // The public face of heddle: whatever is exported here is reachable from "heddle", and nothing else is.
 
+import * as arrays from "./arrays/index.js";
+import * as errors from "./base/errors.js";
+import * as tree from "./base/tree.js";
+import { registerCodec } from "./closure/codec.js";
+import { registerExports } from "./closure/exports.js";
+import { sharedArray } from "./closure/shared-array.js";
+import { parallelFor } from "./executor/parallel-for.js";
+import { createPool } from "./executor/pool.js";
+import { Objective, objective } from "./objectives/objective.js";
+import { ObjectiveFunction, objectiveFunction } from "./objectives/objectiveFunction.js";
+import { Parameters, parameters } from "./objectives/parameters.js";
+import { sequential, SyncFunction } from "./objectives/sequential.js";
+import { leastSquares } from "./optimize/leastSquares.js";
+
 /** The version of this package. */
 export const version = "0.1.0";
 
+// Every thread loads this file, so what a loop's body was given of heddle is found by name on its rank.
+registerExports({
+  ...arrays,
+  ...errors,
+  tree,
+  registerCodec,
+  sharedArray,
+  parallelFor,
+  createPool,
+  Objective,
+  objective,
+  ObjectiveFunction,
+  objectiveFunction,
+  Parameters,
+  parameters,
+  sequential,
+  SyncFunction,
+  leastSquares,
+});
+
+export { registerCodec } from "./closure/codec.js";
+export type { Codec, DecodeContext, EncodeContext } from "./closure/codec.js";
+export { sharedArray } from "./closure/shared-array.js";
+export type { SharedArray } from "./closure/shared-array.js";
+export { parallelFor } from "./executor/parallel-for.js";
+export type { LoopContext, LoopResult } from "./executor/parallel-for.js";
+export type { LoopOptions, Range, ScheduleOption } from "./executor/loop-options.js";
 export { createPool } from "./executor/pool.js";
 export type { ArrayData, Pool, PoolReport, RankDescription } from "./executor/pool.js";
 export type { TimelineEntry } from "./executor/timeline.js";

@@ -1,6 +1,7 @@
 /**
  * What upper floors and users see of arrays. Loading it gives `NDArray` its methods.
  */
+import "./codec.js";
 import "./methods.js";
 
 export type {

@@ -49,6 +49,7 @@ export class PoolCore {
   readonly #tasks: string[] = [""];
   readonly #taskNumbers: Record<string, number> = Object.create(null) as Record<string, number>; // No inherited names.
   #nextPlan = 1;
+  #nextLoop = 1;
   #closing: Promise<void> | undefined;
 
   constructor(settings: PoolSettings, heap: Heap, transport: Transport, blocks: RankBlocks) {
@@ -69,6 +70,11 @@ export class PoolCore {
 
   taskName(number: number): string | undefined {
     return number === 0 ? undefined : this.#tasks[number];
+  }
+
+  /** A number for a new loop. */
+  nextLoop(): number {
+    return this.#nextLoop++;
   }
 
   emit(event: PoolEvent): void {

@@ -1,5 +1,7 @@
 /** A rank: one device for life, the plans that reside on it, and the diary of what it did. */
 import { HeddleError } from "../base/errors.js";
+import type { LoopJob, LoopReply } from "../closure/job.js";
+import { loopWord } from "../closure/job.js";
 import type { Device } from "../devices/device.js";
 import { freshBuffer } from "../heap/heap.js";
 import type { Executable } from "../ir/executable.js";
@@ -10,6 +12,7 @@ import { bindList } from "./bind.js";
 import { createDevice } from "./devices.js";
 import { faultHook } from "./faults.js";
 import { Interpreter, ringBell } from "./interpreter.js";
+import { runLoop } from "./loop.js";
 import { Timeline } from "./timeline.js";
 
 interface Resident {
@@ -35,6 +38,8 @@ export class RankMachine implements RankService {
   readonly #beforeRun: () => void;
   readonly #executables = new Map<string, Executable>();
   readonly #residents = new Map<number, Resident>();
+  readonly #loops = new Map<number, AbortController>();
+  readonly #locals = new Map<string, unknown>();
 
   constructor(setup: RankSetup, threadId: number) {
     this.#setup = setup;
@@ -108,6 +113,39 @@ export class RankMachine implements RankService {
     if (words === undefined) return;
     Atomics.store(words, planWord.abort, 1);
     ringBell(words);
+  }
+
+  async evaluate(job: LoopJob): Promise<LoopReply> {
+    const address = typeof job.words === "number" ? job.words : 0;
+    const buffer =
+      typeof job.words === "number" ? freshBuffer(this.#setup.heap, address + 4 * loopWord.count) : job.words;
+    const controller = new AbortController();
+    this.#loops.set(job.loop, controller);
+    const floats = this.#floats;
+    this.#timeline.begin(job.task);
+    try {
+      return await runLoop(job, {
+        rank: this.#setup.rank,
+        words: new Int32Array(buffer, address, loopWord.count),
+        locals: this.#locals,
+        controller,
+        hold: (index, end) => {
+          floats[controlFloat.index] = index;
+          floats[controlFloat.chunkEnd] = end;
+        },
+        chunkDone: (task, start, iterations) => {
+          this.#timeline.record(task, start, performance.now(), 0);
+          floats[controlFloat.iterations] = (floats[controlFloat.iterations] ?? 0) + iterations;
+        },
+      });
+    } finally {
+      this.#timeline.leave();
+      this.#loops.delete(job.loop);
+    }
+  }
+
+  cancel(loop: number): void {
+    this.#loops.get(loop)?.abort();
   }
 
   close(): void | Promise<void> {

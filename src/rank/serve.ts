@@ -15,6 +15,7 @@ import { StepAborted } from "../transports/service.js";
 import type { ThreadStart } from "../transports/threads.js";
 import { controlBlock, controlBytes, controlWord, planWord, stepStatus } from "../transports/words.js";
 import { RankMachine } from "./machine.js";
+import { becomeRankThread } from "./thread.js";
 
 /** Carries a step to its end, awaiting whatever it waits for. */
 async function drive(resumable: Resumable, spinning: number): Promise<void> {
@@ -33,6 +34,7 @@ async function drive(resumable: Resumable, spinning: number): Promise<void> {
 
 /** Starts the rank of this thread. Piscina calls it once, and the thread serves until it is ended. */
 export function start({ setup, port }: ThreadStart): RankInfo {
+  becomeRankThread();
   const machine = new RankMachine(setup, threadId);
   const { words } = controlBlock(freshBuffer(setup.heap, setup.control + controlBytes), setup.control);
   const pending = new Int32Array(freshBuffer(setup.heap, setup.pending + 4), setup.pending, 1);
@@ -43,6 +45,8 @@ export function start({ setup, port }: ThreadStart): RankInfo {
     load: (part) => answer(() => machine.load(part)),
     place: (plan, workspace) => answer(() => machine.place(plan, workspace)),
     unload: (plan) => answer(() => machine.unload(plan)),
+    evaluate: (job) => answer(() => machine.evaluate(job)),
+    cancel: (loop) => answer(() => machine.cancel(loop)),
     failure: () => answer(() => failure),
     close: () =>
       answer(() => {

@@ -19,16 +19,25 @@ export class Timeline {
 
   /** The task has ended; `bytes` is how much memory it touched at least. */
   end(task: number, bytes: number): void {
-    const end = performance.now();
+    this.record(task, this.#start, performance.now(), bytes);
+    this.leave();
+  }
+
+  /** The work that `begin` announced is over; its entries were written by `record`. */
+  leave(): void {
+    Atomics.store(this.#block.words, controlWord.task, 0);
+  }
+
+  /** Writes an entry; times are those of this thread's `performance.now()`. */
+  record(task: number, start: number, end: number, bytes: number): void {
     const { words, floats, timeline } = this.#block;
     const count = Atomics.load(words, controlWord.entries);
     const slot = (count % timelineLength) * timelineStride;
     timeline[slot] = task;
-    timeline[slot + 1] = performance.timeOrigin + this.#start;
+    timeline[slot + 1] = performance.timeOrigin + start;
     timeline[slot + 2] = performance.timeOrigin + end;
     timeline[slot + 3] = bytes;
-    floats[controlFloat.busy] = (floats[controlFloat.busy] ?? 0) + (end - this.#start);
+    floats[controlFloat.busy] = (floats[controlFloat.busy] ?? 0) + (end - start);
     Atomics.store(words, controlWord.entries, (count + 1) | 0);
-    Atomics.store(words, controlWord.task, 0);
   }
 }

@@ -6,6 +6,7 @@ import type { MessagePort } from "node:worker_threads";
 import type { Endpoint } from "comlink";
 import type { ErrorWire } from "../closure/error-wire.js";
 import { errorFromWire, errorToWire } from "../closure/error-wire.js";
+import type { LoopJob, LoopReply } from "../closure/job.js";
 import type { Loaded, PlanPart } from "./service.js";
 
 /** A result, or the error that took its place. */
@@ -17,6 +18,8 @@ export interface RankControl {
   load(part: PlanPart): Promise<Answer<Loaded>>;
   place(plan: number, workspace: number): Promise<Answer<void>>;
   unload(plan: number): Promise<Answer<void>>;
+  evaluate(job: LoopJob): Promise<Answer<LoopReply>>;
+  cancel(loop: number): Promise<Answer<void>>;
   /** The error of the step that failed last. */
   failure(): Promise<Answer<ErrorWire | undefined>>;
   close(): Promise<Answer<void>>;

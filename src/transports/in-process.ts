@@ -76,6 +76,8 @@ export function inProcess(setups: readonly RankSetup[], create: CreateRank): Tra
           load: async (part) => service.load(structuredClone(part)),
           place: async (plan, workspace) => service.place(plan, workspace),
           unload: async (plan) => service.unload(plan),
+          evaluate: async (job) => structuredClone(await service.evaluate(structuredClone(job))),
+          cancel: async (loop) => service.cancel(loop),
         });
       }
     },

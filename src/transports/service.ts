@@ -2,6 +2,7 @@
  * What a rank does for its pool, wherever it lives: the in-process transport calls it directly, the others through a
  * control channel. Everything that crosses is structured-cloneable.
  */
+import type { LoopJob, LoopReply } from "../closure/job.js";
 import type { DeviceKind } from "../base/device-kind.js";
 import type { Graph } from "../ir/graph.js";
 import type { RankLayout } from "../plan/layout.js";
@@ -109,5 +110,9 @@ export interface RankService {
   begin(plan: number): Resumable;
   /** Makes a failed step known to the other ranks. */
   abandon(plan: number): void;
+  /** Runs this rank's iterations of a loop. */
+  evaluate(job: LoopJob): Promise<LoopReply>;
+  /** Tells the bodies of a loop, through their signal, that it was given up. */
+  cancel(loop: number): void;
   close(): void | Promise<void>;
 }

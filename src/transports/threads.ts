@@ -260,6 +260,8 @@ export function threads(setups: readonly RankSetup[], options: ThreadOptions): T
       planWords.delete(plan);
       return thread.call((control) => control.unload(plan));
     },
+    evaluate: (job) => thread.call((control) => control.evaluate(job)),
+    cancel: (loop) => thread.call((control) => control.cancel(loop)),
   }));
 
   const step = async (plan: number, numbers: readonly number[]): Promise<readonly StepOutcome[]> => {

@@ -1,5 +1,6 @@
 /** How a pool reaches its ranks. A transport starts them, carries calls, runs steps on all of them at once, and tells of losses. */
 import type { ErrorWire } from "../closure/error-wire.js";
+import type { LoopJob, LoopReply } from "../closure/job.js";
 import type { Loaded, PlanPart, RankInfo } from "./service.js";
 
 /** How a rank's part of a step ended. */
@@ -16,6 +17,8 @@ export interface RankLink {
   load(part: PlanPart): Promise<Loaded>;
   place(plan: number, workspace: number): Promise<void>;
   unload(plan: number): Promise<void>;
+  evaluate(job: LoopJob): Promise<LoopReply>;
+  cancel(loop: number): Promise<void>;
 }
 
 export interface Transport {

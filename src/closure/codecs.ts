@@ -1,0 +1,219 @@
+/** The codecs that come with heddle: plain data, the language's own containers, memory, and functions. */
+import type { Codec } from "./codec.js";
+import { registerOwnCodec } from "./codec.js";
+import type { ErrorWire } from "./error-wire.js";
+import { errorFromWire, errorToWire } from "./error-wire.js";
+import { exportNamed, nameOfExport } from "./exports.js";
+import { closedSource, compileClosed } from "./functions.js";
+import type { AnyFunction } from "./source.js";
+
+/** Cross-realm instances (a test runner's `vm`) are of the kind too, so classes are told by their tag. */
+function tagOf(value: unknown): string {
+  return Object.prototype.toString.call(value).slice(8, -1);
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null || tagOf(value) !== "Object") return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function primitives(list: readonly unknown[]): boolean {
+  return list.every(
+    (item) => typeof item !== "object" && typeof item !== "function" && typeof item !== "symbol",
+  );
+}
+
+const viewClasses = {
+  Int8Array,
+  Uint8Array,
+  Uint8ClampedArray,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+  BigInt64Array,
+  BigUint64Array,
+};
+
+type View = InstanceType<(typeof viewClasses)[keyof typeof viewClasses]>;
+
+function isView(value: unknown): value is View {
+  return ArrayBuffer.isView(value) && !(value instanceof DataView) && tagOf(value) in viewClasses;
+}
+
+function isSharedBuffer(value: unknown): boolean {
+  return tagOf(value) === "SharedArrayBuffer";
+}
+
+// Asked last: registered first.
+
+const plainObject: Codec<Record<string, unknown>> = {
+  name: "object",
+  test: isPlain,
+  encode: (value, context) => {
+    const symbols = Object.getOwnPropertySymbols(value);
+    if (symbols.length > 0) context.refuse("an object with symbols for keys", "use strings for keys");
+    return Object.entries(value).map(([key, item]) => [key, context.encode(item, `.${key}`)]);
+  },
+  decode: (data, context) => {
+    const value: Record<string, unknown> = {};
+    context.hold(value);
+    for (const [key, item] of data as [string, unknown][]) {
+      // Assigning to "__proto__" would not add a field.
+      Object.defineProperty(value, key, {
+        value: context.decode(item),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+    }
+    return value;
+  },
+};
+
+const array: Codec<unknown[]> = {
+  name: "array",
+  test: (value) => Array.isArray(value),
+  encode: (value, context) =>
+    primitives(value) ? [...value] : value.map((item, position) => context.encode(item, `[${position}]`)),
+  decode: (data, context) => {
+    const value: unknown[] = [];
+    context.hold(value);
+    for (const item of data as unknown[]) value.push(context.decode(item));
+    return value;
+  },
+};
+
+const date: Codec<Date> = {
+  name: "Date",
+  test: (value) => tagOf(value) === "Date",
+  encode: (value) => value.getTime(),
+  decode: (data) => new Date(data as number),
+};
+
+const regExp: Codec<RegExp> = {
+  name: "RegExp",
+  test: (value) => tagOf(value) === "RegExp",
+  encode: ({ source, flags }) => [source, flags],
+  decode: (data) => {
+    const [source, flags] = data as [string, string];
+    return new RegExp(source, flags);
+  },
+};
+
+const map: Codec<Map<unknown, unknown>> = {
+  name: "Map",
+  test: (value) => tagOf(value) === "Map",
+  encode: (value, context) =>
+    [...value].map(([key, item], position) => [
+      context.encode(key, `.keys()[${position}]`),
+      context.encode(item, `.get(${typeof key === "string" ? JSON.stringify(key) : `key ${position}`})`),
+    ]),
+  decode: (data, context) => {
+    const value = new Map<unknown, unknown>();
+    context.hold(value);
+    for (const [key, item] of data as [unknown, unknown][])
+      value.set(context.decode(key), context.decode(item));
+    return value;
+  },
+};
+
+const set: Codec<Set<unknown>> = {
+  name: "Set",
+  test: (value) => tagOf(value) === "Set",
+  encode: (value, context) =>
+    [...value].map((item, position) => context.encode(item, `.values()[${position}]`)),
+  decode: (data, context) => {
+    const value = new Set<unknown>();
+    context.hold(value);
+    for (const item of data as unknown[]) value.add(context.decode(item));
+    return value;
+  },
+};
+
+const error: Codec = {
+  name: "Error",
+  test: (value) => tagOf(value) === "Error",
+  encode: (value) => errorToWire(value),
+  decode: (data) => errorFromWire(data as ErrorWire),
+};
+
+const buffer: Codec<ArrayBuffer> = {
+  name: "ArrayBuffer",
+  test: (value) => tagOf(value) === "ArrayBuffer",
+  encode: (value) => value,
+  decode: (data) => data as ArrayBuffer,
+};
+
+const sharedBuffer: Codec<SharedArrayBuffer> = {
+  name: "SharedArrayBuffer",
+  test: isSharedBuffer,
+  shared: () => true,
+  encode: (value) => value,
+  decode: (data) => data as SharedArrayBuffer,
+};
+
+/** Typed arrays; on shared memory they are the same memory on the other side, otherwise copies. */
+const typedArray: Codec<View & { readonly shape?: readonly number[] }> = {
+  name: "TypedArray",
+  test: isView,
+  shared: (value) => isSharedBuffer(value.buffer),
+  encode: (value) => {
+    const isBuffer = typeof Buffer !== "undefined" && Buffer.isBuffer(value);
+    // A view of a part would take all of its buffer along.
+    const part = !isSharedBuffer(value.buffer) && value.byteLength < value.buffer.byteLength;
+    return [part ? value.slice() : value, isBuffer, value.shape];
+  },
+  decode: (data) => {
+    const [value, isBuffer, shape] = data as [View, boolean, readonly number[] | undefined];
+    if (shape !== undefined) Object.defineProperty(value, "shape", { value: shape });
+    return isBuffer ? (Buffer.from(value.buffer, value.byteOffset, value.byteLength)) : value;
+  },
+};
+
+const dataView: Codec<DataView> = {
+  name: "DataView",
+  test: (value) => tagOf(value) === "DataView",
+  shared: (value) => isSharedBuffer(value.buffer),
+  encode: (value) => value,
+  decode: (data) => data as DataView,
+};
+
+const fn: Codec<AnyFunction> = {
+  name: "function",
+  test: (value) => typeof value === "function",
+  encode: (value, context) => closedSource(value, context),
+  decode: (data) => compileClosed(data as ReturnType<typeof closedSource>),
+};
+
+const heddleExport: Codec = {
+  name: "heddle",
+  test: (value) => nameOfExport(value) !== undefined,
+  encode: (value) => nameOfExport(value),
+  decode: (data) => exportNamed(data as string),
+};
+
+let registered = false;
+
+/** Registers heddle's own codecs, once per thread. */
+export function registerBuiltInCodecs(): void {
+  if (registered) return;
+  registered = true;
+  registerOwnCodec(plainObject);
+  registerOwnCodec(array);
+  registerOwnCodec(date);
+  registerOwnCodec(regExp);
+  registerOwnCodec(map);
+  registerOwnCodec(set);
+  registerOwnCodec(error);
+  registerOwnCodec(buffer);
+  registerOwnCodec(sharedBuffer);
+  registerOwnCodec(typedArray);
+  registerOwnCodec(dataView);
+  registerOwnCodec(fn);
+  registerOwnCodec(heddleExport);
+}
+registerBuiltInCodecs();
