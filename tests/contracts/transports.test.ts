@@ -14,10 +14,19 @@ const transports: readonly [string, Omit<PoolOptions, "ranks">][] = [
   ["threads, deferred device", { device: "deferred" }],
 ];
 
+/** The rows that one rank in the calling thread gives. */
+async function alone(): Promise<number[]> {
+  await using pool = await createPool({ inProcess: true, ranks: 1 });
+  const { plan, arrays } = blocks(1);
+  return [...((await pool.run(plan, arrays))["y"]?.data ?? [])];
+}
+
 describe.each(transports)("%s", (_name, options) => {
   describe.each([1, 2, 3, 7])("with %i ranks", (ranks) => {
     let pool: Pool;
+    let y: number[];
     beforeAll(async () => {
+      y = await alone();
       pool = await createPool({ ...options, ranks });
     });
     afterAll(async () => {
@@ -34,12 +43,17 @@ describe.each(transports)("%s", (_name, options) => {
       for (const [name, values] of Object.entries(example.expected)) {
         const found = results[name];
         expect(found?.data.length).toBe(values.length);
-        expect([...(found?.data ?? [])]).toEqual(values);
+        const data = [...(found?.data ?? [])];
+        if (example.rounded?.includes(name) !== true) expect(data).toEqual(values);
+        else {
+          expect(data).toEqual(y);
+          data.forEach((value, i) => expect(value).toBeCloseTo(values[i] ?? NaN, 14));
+        }
       }
     });
 
     it("steps a resident plan again and again, at the inputs of each call", async () => {
-      const { plan, arrays, expected } = blocks(ranks);
+      const { plan, arrays } = blocks(ranks);
       const { c, ...constants } = arrays;
       const resident = await pool.load(plan, { constants, label: "blocks" });
       const inputs = { c: c as Float64Array };
@@ -47,9 +61,9 @@ describe.each(transports)("%s", (_name, options) => {
         const other = await resident.run({ c: inputs.c.map((value) => value + round) }, (region) => [
           ...region("y"),
         ]);
-        expect(other).not.toEqual(expected["y"]);
+        expect(other).not.toEqual(y);
         const same = await resident.run(inputs, (region) => [...region("y")]);
-        expect(same).toEqual(expected["y"]);
+        expect(same).toEqual(y);
       }
       expect(resident.epoch).toBe(40);
       await resident.dispose();
