@@ -204,6 +204,40 @@ function withoutStores(body: readonly Statement[], dead: ReadonlySet<number>): r
   });
 }
 
+/** Iterations below which a kernel of its own would cost more in calls than it computes. */
+const small = 2048;
+/** The nests of one function: longer functions are slow to compile. */
+const longest = 48;
+
+function iterationsOf({ loops, body }: Nest): number {
+  let inner: readonly Loop[] = [];
+  forEachStatement(body, (statement) => {
+    if (statement.kind === "reduce") inner = statement.loops;
+    if (statement.kind === "for" || statement.kind === "argReduce") inner = [...inner, statement.loop];
+  });
+  return [...loops, ...inner].reduce(
+    (product, { extent }) => product * (extent.kind === "const" ? extent.value : Infinity),
+    1,
+  );
+}
+
+/** Trees that are run by one function: small ones that follow each other, otherwise each alone. */
+function gather(trees: readonly Tree[]): Tree[][] {
+  const groups: { readonly trees: Tree[]; nests: number; readonly open: boolean }[] = [];
+  for (const tree of trees) {
+    const nests = nestsOf(tree);
+    const open = nests.reduce((sum, nest) => sum + iterationsOf(nest), 0) <= small;
+    const previous = groups[groups.length - 1];
+    if (open && previous?.open === true && previous.nests + nests.length <= longest) {
+      previous.trees.push(tree);
+      previous.nests += nests.length;
+    } else {
+      groups.push({ trees: [tree], nests: nests.length, open });
+    }
+  }
+  return groups.map((group) => group.trees);
+}
+
 /** Fuses nests into kernels; stores to temporaries that nothing reads any more are dropped. */
 export function fuseNests(
   nests: readonly Nest[],
@@ -212,9 +246,9 @@ export function fuseNests(
 ): FusedKernel[] {
   const trees = new Fuser(algebra).fuse(nests);
   const forwarder = new Forwarder(algebra);
-  const kernels = trees.map((tree) => ({
-    body: forwarder.run(statementsOf(tree), new Map(), new Map()),
-    values: nestsOf(tree).map((nest) => nest.value),
+  const kernels = gather(trees).map((group) => ({
+    body: forwarder.run(group.flatMap(statementsOf), new Map(), new Map()),
+    values: [...new Set(group.flatMap(nestsOf).map((nest) => nest.value))],
   }));
   const read = new Set<number>();
   for (const { body } of kernels) {

@@ -324,6 +324,23 @@ class Lowering {
     return this.#nest(id, loops, this.#store(places, position, this.#define(id, position)));
   }
 
+  /** Each operand is written to its own part, which spares the choice between them at every element. */
+  #concatenateNests(id: ValueId, places: Placed[], axis: number): Nest[] {
+    let start: Index = constIndex(0);
+    const nests = this.#equation(id).inputs.flatMap((operand) => {
+      const extents = this.#extents(operand);
+      const { loops, index } = this.#loops("i", extents);
+      const to = index.map((position, own) => (own === axis ? addIndex(position, start) : position));
+      start = this.#algebra.simplify(addIndex(start, at(extents, axis)));
+      if (sizeOf(this.#aval(operand).shape) === 0) return [];
+      return [this.#nest(id, loops, this.#store(places, to, this.#read(operand, index)))];
+    });
+    // The loops of a part are not those of the whole: no reader may join them.
+    const [first] = places;
+    if (first !== undefined) places[0] = { ...first, order: [] };
+    return nests;
+  }
+
   #layoutOf(places: readonly Placed[]): OutputLayout {
     const strided = places.some(({ buffer }) => {
       const { role, position } = at(this.#buffers, buffer);
@@ -433,7 +450,9 @@ class Lowering {
       const places = targets.get(id) ?? [this.#addBuffer("workspace", 0, id)];
       if (sizeOf(this.#aval(id).shape) > 0) {
         const { kind } = loweringOf(equation);
-        if (kind === "element") nests.push(this.#elementNest(id, places));
+        if (equation.op === "concatenate")
+          nests.push(...this.#concatenateNests(id, places, equation.params.axis));
+        else if (kind === "element") nests.push(this.#elementNest(id, places));
         else if (kind === "scatterAdd") nests.push(this.#scatterNest(id, places));
         else nests.push(this.#reduceNest(id, places));
       }

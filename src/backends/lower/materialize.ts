@@ -91,6 +91,8 @@ function probe(graph: Graph, equation: Equation): Probe {
 
 /** Expressions deeper than this are cut by a store. */
 const deepest = 80;
+/** A concatenation of more operands is written part by part. */
+const mostParts = 3;
 /** An operation that would be evaluated at more positions than this per result element is stored. */
 const widest = 6;
 
@@ -130,7 +132,9 @@ export function chooseMaterialized(graph: Graph, equations: readonly Equation[])
     });
     const operands = [...new Set(equation.inputs)].filter((id) => !stored.has(id));
     const level = 1 + Math.max(0, ...operands.map((id) => depth.get(id) ?? 0));
-    if (loweringOf(equation).kind !== "element" || outputs.has(result) || level > deepest) {
+    const manyParts = equation.op === "concatenate" && equation.inputs.length > mostParts;
+    const reduces = loweringOf(equation).kind !== "element";
+    if (reduces || manyParts || outputs.has(result) || level > deepest) {
       stored.add(result);
       continue;
     }
