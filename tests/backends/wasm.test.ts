@@ -8,6 +8,7 @@ import { allocate, dtypes } from "#heddle/base/dtype";
 import { sizeOf } from "#heddle/base/shape";
 import { interpret } from "#heddle/backends/reference/interpret";
 import { lower } from "#heddle/backends/lower/lower";
+import { liveEquations } from "#heddle/backends/lower/materialize";
 import { WasmBackend } from "#heddle/backends/wasm/backend";
 import type { Aval, Graph, OpName, OpParams, ValueId } from "#heddle/ir/graph";
 import { GraphBuilder } from "#heddle/primitives/builder";
@@ -491,6 +492,36 @@ describe("compositions", () => {
     }
   });
 
+  it("read parts of a concatenation, stacks, and values behind transposed outputs", () => {
+    const b = new GraphBuilder();
+    const parts = Array.from({ length: 6 }, () => b.input({ dtype: "float64", shape: [5] }));
+    const joined = b.emit("concatenate", parts, { axis: 0 });
+    const stacked = b.emit(
+      "concatenate",
+      parts.slice(0, 5).map((id) => b.reshape(b.apply("tanh", id), [1, 5])),
+      { axis: 0 },
+    );
+    const first = b.emit("slice", [joined], { start: [0], limit: [5], step: [1] });
+    const later = b.emit("slice", [joined], { start: [5], limit: [10], step: [1] });
+    const product = b.emit("contract", [stacked, stacked], { signature: "m k, k n -> m n" });
+    const turned = b.transpose(product, [1, 0]);
+    const graph = b.build([
+      turned,
+      b.apply("add", first, later),
+      stacked,
+      b.apply("mul", turned, b.broadcast(first, [5, 5], [0])),
+      b.sum(b.apply("mul", stacked, b.transpose(stacked, [1, 0])), [0]),
+    ]);
+    const inputs = parts.map((id, position) => array(at(graph.avals, id), position, "plain"));
+    expectSame(graph, inputs);
+    expectSame(graph, inputs, {
+      strides: new Map([
+        [0, [9, 1]],
+        [3, [2, 11]],
+      ]),
+    });
+  });
+
   it("handle outputs that are inputs, constants, repeated, or unused", () => {
     const b = new GraphBuilder();
     const aval: Aval = { dtype: "float64", shape: [3, 4] };
@@ -526,6 +557,42 @@ describe("fusion", () => {
 });
 
 describe("the comparison", () => {
+  it("catches a backend that computes another operation in the middle of a composition", () => {
+    const swapped: Readonly<Partial<Record<OpName, OpName>>> = {
+      add: "sub",
+      sub: "add",
+      mul: "add",
+      sin: "cos",
+    };
+    let seeded = 0;
+    let caught = 0;
+    for (let seed = 0; seed < 60; seed++) {
+      const { graph, inputs } = composition(seed);
+      const live = liveEquations(graph).filter(({ op }) => swapped[op] !== undefined);
+      const victim = live[seed % Math.max(1, live.length)];
+      if (victim === undefined) continue;
+      const mutant: Graph = {
+        ...graph,
+        // Both operations take the same operands and no parameters.
+        equations: graph.equations.map((equation) =>
+          equation === victim
+            ? ({ ...equation, op: swapped[equation.op] } as Graph["equations"][number])
+            : equation,
+        ),
+      };
+      seeded++;
+      const expected = interpret(graph, inputs);
+      const found = run(wasm, mutant, inputs);
+      const differs = found.some(
+        (result, position) => differenceOf(result, at(expected, position), toleranceOf(graph)) !== null,
+      );
+      if (differs) caught++;
+    }
+    expect(seeded).toBeGreaterThan(40);
+    // Some mutants mean the same: where an operand is zero, or only zeros of a pad are read.
+    expect(caught / seeded).toBeGreaterThan(0.85);
+  });
+
   it("sees a changed bit, a changed sign of zero and a write out of place", () => {
     const aval: Aval = { dtype: "float64", shape: [2] };
     const one = { ...aval, data: new Float64Array([1, 0]) };
