@@ -240,6 +240,7 @@ describe("bookkeeping", () => {
       const [a = 0, b = 0] = x;
       buffer.set([10 * (b - a * a), 1 - a]);
       x.fill(NaN); // its own copy
+      matrix.fill(NaN); // scratch memory of both functions
       return buffer;
     };
     const jac = ([a = 0]: Float64Array): Float64Array => {
@@ -250,6 +251,11 @@ describe("bookkeeping", () => {
       const fit = await leastSquares(fun, x0, options);
       expect(fit.x[1]).toBeCloseTo(1, 6);
       expect([...x0]).toEqual([-1.2, 1]);
+    }
+    // Some of these end with a rejected trial, after the Jacobian that they report.
+    for (const maxNfev of [2, 3, 4, 5]) {
+      const fit = await leastSquares(fun, x0, { jac, maxNfev });
+      expect(fit.jac.every(Number.isFinite)).toBe(true);
     }
   });
 

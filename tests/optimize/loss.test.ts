@@ -52,3 +52,10 @@ it("takes a function of one's own", async () => {
   const built = await leastSquares(residual, [0, 0], { jac, loss: "cauchy", fScale: 0.2 });
   expect([...own.x]).toEqual([...built.x]);
 });
+
+it("scales the Jacobian so that its square has the curvature of the loss", async () => {
+  // Cauchy at f = ½: z = ¼, ρ' = 0.8, ρ'' = −0.64, and ρ' + 2ρ''z = 0.48.
+  const fit = await leastSquares(([a = 0]) => [a], [0.5], { jac: () => [[1]], loss: "cauchy", maxNfev: 1 });
+  expect(fit.jac[0]).toBeCloseTo(Math.sqrt(0.48), 14);
+  expect(fit.grad[0]).toBeCloseTo(0.4, 14);
+});
