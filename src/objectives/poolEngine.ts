@@ -3,7 +3,7 @@
  */
 import { at } from "../base/at.js";
 import type { Storage } from "../base/dtype.js";
-import { ArgumentError } from "../base/errors.js";
+import { ArgumentError, DTypeError } from "../base/errors.js";
 import type { Pool } from "../executor/pool.js";
 import type { ResidentPlan } from "../executor/resident.js";
 import type { CallOptions, Engine, FunctionResult } from "./engine.js";
@@ -16,7 +16,8 @@ import { bytesOfEntry, makeReport } from "./report.js";
 
 /** A region of floats, copied: the next step overwrites it. */
 function copyOf(region: Storage): Float64Array {
-  return Float64Array.from(region);
+  if (!(region instanceof Float64Array)) throw new DTypeError({ operation: "collect", found: "not float64" });
+  return region.slice();
 }
 
 /** Refuses a rank that the pool does not have. */
