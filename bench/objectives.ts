@@ -64,7 +64,13 @@ async function memoryBound(): Promise<void> {
   const onOne = await objectiveFunction(list, { x: c, pool: one });
   const onTwo = await objectiveFunction(list, { x: c, pool: two });
   const runs = 25;
-  const times = { plain: [] as number[], loop: [] as number[], one: [] as number[], two: [] as number[] };
+  const keys = ["plain", "loop", "one", "two", "onePlace", "twoPlace"] as const;
+  const times = Object.fromEntries(keys.map((key) => [key, [] as number[]])) as Record<
+    (typeof keys)[number],
+    number[]
+  >;
+  let liveOne = await onOne.linearize(c);
+  let liveTwo = await onTwo.linearize(c);
   for (let run = -5; run < runs; run++) {
     // In turn, so that a machine that drifts is fair to all.
     const measured = {
@@ -72,17 +78,25 @@ async function memoryBound(): Promise<void> {
       loop: await timed(() => loop.sync.linearize(c)),
       one: await timed(() => onOne.linearize(c)),
       two: await timed(() => onTwo.linearize(c)),
+      onePlace: await timed(async () => {
+        liveOne = await onOne.linearize(c, { out: liveOne });
+      }),
+      twoPlace: await timed(async () => {
+        liveTwo = await onTwo.linearize(c, { out: liveTwo });
+      }),
     };
     if (run < 0) continue;
-    for (const key of ["plain", "loop", "one", "two"] as const) times[key].push(measured[key]);
+    for (const key of keys) times[key].push(measured[key]);
   }
   const base = median(times.plain);
   console.log(`8 objectives tanh(A·c), A ${rows}×${columns} f64, residual and Jacobian, median of ${runs}`);
   for (const [label, key] of [
     ["plain JavaScript loop", "plain"],
     ["sequential", "loop"],
-    ["1 rank", "one"],
-    ["2 ranks", "two"],
+    ["1 rank, copied out", "one"],
+    ["2 ranks, copied out", "two"],
+    ["1 rank, in place", "onePlace"],
+    ["2 ranks, in place", "twoPlace"],
   ] as const) {
     const value = median(times[key]);
     console.log(

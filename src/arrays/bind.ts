@@ -54,6 +54,9 @@ export function lift(trace: Trace, x: NDArray): ValueId {
     }
     case "data":
       return trace.builder.constant(x, payload.data);
+    case "leased":
+      // A constant never changes; leased memory does.
+      return trace.builder.constant(x, payload.lease.data.slice());
   }
 }
 

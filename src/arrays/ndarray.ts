@@ -13,6 +13,7 @@ import type { Aval, OpParams, ValueId } from "../ir/graph.js";
 import { formatAval } from "../ir/graph.js";
 import { rowOf } from "../primitives/table.js";
 import { formatArray } from "./format.js";
+import type { Lease } from "./lease.js";
 import type { Trace } from "./trace.js";
 
 /** A nullary primitive with its parameters. */
@@ -29,6 +30,7 @@ export interface TracedValue {
 /** What an array consists of. */
 export type Payload =
   | { readonly kind: "data"; readonly data: Storage }
+  | { readonly kind: "leased"; readonly lease: Lease }
   | { readonly kind: "structure"; readonly structure: Structure }
   | { readonly kind: "traced"; readonly value: TracedValue };
 
@@ -101,6 +103,7 @@ export class NDArray<D extends DType = DType> {
   #read(operation: string, remedy: string): Storage {
     if (this.#data !== null) return this.#data;
     const payload = this.#payload;
+    if (payload.kind === "leased") return payload.lease.data;
     if (payload.kind !== "structure") return refuse(this, operation, remedy);
     const out = { dtype: this.dtype, shape: this.shape, data: allocate<DType>(this.dtype, this.size) };
     const { op, params } = payload.structure;
@@ -248,6 +251,12 @@ export function fromData<D extends DType>(dtype: D, shape: Shape, data: StorageO
   }
   // `create` gives the array the dtype that it is passed.
   return create({ dtype, shape }, { kind: "data", data }) as NDArray<D>;
+}
+
+/** An array that reads leased memory. */
+export function fromLease<D extends DType>(dtype: D, shape: Shape, lease: Lease): NDArray<D> {
+  // `create` gives the array the dtype that it is passed.
+  return create({ dtype, shape }, { kind: "leased", lease }) as NDArray<D>;
 }
 
 /** An array that stays symbolic until it is read. */

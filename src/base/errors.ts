@@ -131,6 +131,13 @@ export class EpochError extends HeddleError {
   }
 }
 
+/** The memory of an array was given to a later call as `out`. */
+export class StaleArrayError extends HeddleError {
+  constructor(parts: ErrorParts) {
+    super("HEDDLE_STALE_ARRAY", parts);
+  }
+}
+
 /** Where on the pool a failure happened. */
 export interface RankFailure extends ErrorParts {
   readonly rank: number;

@@ -21,13 +21,14 @@ import { placePlan, tasksOf } from "./placement.js";
 import type { CallContext } from "./queue.js";
 import { CallQueue } from "./queue.js";
 import type { RankBlocks } from "./blocks.js";
-import type { Arrays, LoadOptions, ProgramReport } from "./resident.js";
+import type { Arrays, LoadOptions, ProgramReport, StepOptions } from "./resident.js";
 
 /** A resident plan, inside. */
 export interface Residency {
   readonly number: number;
   readonly plan: Plan;
   readonly label: string;
+  readonly onRelease: (() => void) | undefined;
   readonly placed: PlacedPlan;
   /** Ranks that have something to do. */
   readonly active: readonly number[];
@@ -94,7 +95,7 @@ export class PoolCore {
   }
 
   async load(plan: unknown, options: LoadOptions): Promise<Residency> {
-    const { label = "plan", constants = {}, signal } = options;
+    const { label = "plan", constants = {}, signal, onRelease } = options;
     const shares = (rank: number): boolean => sharesHeap(at(this.settings.devices, rank));
     const allShare = this.settings.devices.every((_, rank) => shares(rank));
     verify(plan, { memory: this.settings.memory, sharesHeap: allShare });
@@ -120,6 +121,7 @@ export class PoolCore {
         number,
         plan,
         label,
+        onRelease,
         placed: placePlan(this.heap, plan, constants, shares, label),
         active: plan.lists.flatMap((list, rank) => (list.length > 0 ? [rank] : [])),
         workspaces: new Map(),
@@ -145,7 +147,7 @@ export class PoolCore {
     residency: Residency,
     inputs: Arrays,
     collect: (region: (name: string) => Storage) => T,
-    signal: AbortSignal | undefined,
+    { signal, prepare }: StepOptions,
   ): Promise<T> {
     const { plan, label } = residency;
     if (residency.disposed && !this.queue.closed) throw disposedError(label);
@@ -157,6 +159,7 @@ export class PoolCore {
         : Object.fromEntries(Object.entries(inputs).map(([name, data]) => [name, data.slice()]));
     return this.call(label, signal, async (context) => {
       if (residency.disposed) throw disposedError(label);
+      prepare?.();
       this.#publish(residency, own);
       await this.#step(residency, context);
       return collect((name) => this.region(residency, name));
@@ -247,6 +250,7 @@ export class PoolCore {
   }
 
   #freeMemory(residency: Residency): void {
+    residency.onRelease?.();
     residency.placed.free();
     for (const workspace of residency.workspaces.values()) workspace.free();
   }

@@ -7,7 +7,7 @@ import type { PoolCore, Residency } from "./core.js";
 import { adoptCore, coreOf } from "./cores.js";
 import type { PoolOptions } from "./options.js";
 import { openPool } from "./open.js";
-import type { Arrays, LoadOptions, ProgramReport, ResidentPlan } from "./resident.js";
+import type { Arrays, LoadOptions, ProgramReport, ResidentPlan, StepOptions } from "./resident.js";
 import type { TimelineEntry } from "./timeline.js";
 
 /** What is known of a rank. */
@@ -163,9 +163,9 @@ class Resident implements ResidentPlan {
   run<T>(
     inputs: Arrays,
     collect: (region: (name: string) => Storage) => T,
-    options: { readonly signal?: AbortSignal } = {},
+    options: StepOptions = {},
   ): Promise<T> {
-    return this.#core.run(this.#residency, inputs, collect, options.signal);
+    return this.#core.run(this.#residency, inputs, collect, options);
   }
 
   write(region: string, data: Storage): Promise<void> {

@@ -12,6 +12,15 @@ export interface LoadOptions {
   /** What errors and reports call the plan. */
   readonly label?: string;
   readonly signal?: AbortSignal;
+  /** Called before the plan's memory is given back, by `dispose` or because the pool closes. */
+  readonly onRelease?: () => void;
+}
+
+/** What a step may be given. */
+export interface StepOptions {
+  readonly signal?: AbortSignal;
+  /** Called when it is this step's turn, before anything is overwritten. */
+  readonly prepare?: () => void;
 }
 
 /** Where a program runs, and as what. */
@@ -40,7 +49,7 @@ export interface ResidentPlan {
   run<T>(
     inputs: Arrays,
     collect: (region: (name: string) => Storage) => T,
-    options?: { readonly signal?: AbortSignal },
+    options?: StepOptions,
   ): Promise<T>;
   /** Overwrites a constant region between steps; every plan that was loaded with the same array sees it. */
   write(region: string, data: Storage): Promise<void>;

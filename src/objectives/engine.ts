@@ -1,12 +1,16 @@
 /**
  * What evaluates the objectives of a function: ranks of a pool, or the calling thread; and how its results become arrays.
  */
-import type { NDArray } from "../arrays/index.js";
+import type { Lease, NDArray } from "../arrays/index.js";
+import { fromLease, isNDArray, payloadOf } from "../arrays/index.js";
 import { at } from "../base/at.js";
 import type { Storage } from "../base/dtype.js";
+import { ArgumentError, ShapeError } from "../base/errors.js";
+import type { Shape } from "../base/shape.js";
+import { formatShape, sameShape } from "../base/shape.js";
 import { unflatten } from "../base/tree.js";
 import type { Layout } from "./layout.js";
-import { costOf, matrix, present, vector } from "./methods.js";
+import { costOf, vector } from "./methods.js";
 import type { Method } from "./programs.js";
 import type { FunctionReport } from "./report.js";
 
@@ -16,10 +20,25 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Options of a call that can use the memory of an earlier result. */
+export interface OutOptions<T> extends CallOptions {
+  /**
+   * An earlier result of the same method. It becomes stale: reading it throws `StaleArrayError`. The ranks write in place
+   * and nothing is copied.
+   */
+  readonly out?: T;
+}
+
+/** What evaluates is told beside the coefficients. */
+export interface EvaluateOptions extends CallOptions {
+  /** Leave residual and Jacobian where the ranks wrote them, until the next call needs the memory. */
+  readonly inPlace: boolean;
+}
+
 /** Results of all objectives: those that the method has. */
 export interface FunctionResult {
-  readonly residual?: Float64Array;
-  readonly jacobian?: Float64Array;
+  readonly residual?: Lease;
+  readonly jacobian?: Lease;
   readonly product?: Float64Array;
   /** One per objective. */
   readonly gradients?: readonly Float64Array[];
@@ -31,7 +50,7 @@ export interface Engine {
     method: Method,
     x: Float64Array,
     extra: Float64Array | null,
-    options: CallOptions,
+    options: EvaluateOptions,
   ): Promise<FunctionResult>;
   write(objective: number, leaf: number, data: Storage): Promise<void>;
   report(): FunctionReport;
@@ -46,25 +65,48 @@ export interface Linearization {
   readonly jacobian: NDArray<"float64">;
 }
 
-/** The residual as an array. */
-export function residualOf({ residual }: FunctionResult): NDArray<"float64"> {
-  return vector(present(residual, "residual"));
+function existing<T>(part: T | undefined, what: string): T {
+  if (part === undefined) throw new ShapeError({ operation: what, found: "no result" });
+  return part;
 }
 
-/** The Jacobian as an array. */
+/** The residual as an array, [dimF]. */
+export function residualOf({ residual }: FunctionResult): NDArray<"float64"> {
+  const lease = existing(residual, "residual");
+  return fromLease("float64", [lease.data.length], lease);
+}
+
+/** The Jacobian as an array, [dimF, dimX]. */
 export function jacobianOf({ jacobian }: FunctionResult, dimX: number): NDArray<"float64"> {
-  const data = present(jacobian, "jacobian");
-  return matrix(data, data.length / dimX, dimX);
+  const lease = existing(jacobian, "jacobian");
+  return fromLease("float64", [lease.data.length / dimX, dimX], lease);
+}
+
+/** The memory of an array that was passed as `out`. Throws `ArgumentError` if it is not a result of such a call. */
+export function leaseOf(operation: string, argument: string, out: unknown, shape: Shape): Lease {
+  const array = isNDArray(out) ? out : null;
+  const payload = array === null ? null : payloadOf(array);
+  if (array === null || payload?.kind !== "leased" || !sameShape(array.shape, shape)) {
+    throw new ArgumentError({
+      operation,
+      argument,
+      found: array === null ? typeof out : `an array of shape ${formatShape(array.shape)} from elsewhere`,
+      expected: `an earlier result of ${operation}, of shape ${formatShape(shape)}`,
+    });
+  }
+  const { lease } = payload;
+  // Reading refuses what an earlier call was given.
+  return lease.data.length === array.size ? lease : existing(undefined, operation);
 }
 
 /** J·v as an array. */
 export function productOf({ product }: FunctionResult): NDArray<"float64"> {
-  return vector(present(product, "jvp"));
+  return vector(existing(product, "jvp"));
 }
 
 /** Half the sum of squares. */
 export function costFrom({ residual }: FunctionResult): number {
-  return costOf(present(residual, "cost"));
+  return costOf(existing(residual, "cost").data);
 }
 
 /** A flat vector in the form of the coefficients. */

@@ -34,7 +34,7 @@ export function present(part: Float64Array | undefined, what: string): Float64Ar
 }
 
 /** ½ Σ r². */
-export function costOf(residual: Float64Array): number {
+export function costOf(residual: Iterable<number>): number {
   let sum = 0;
   for (const value of residual) sum += value * value;
   return sum / 2;

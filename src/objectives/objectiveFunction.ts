@@ -2,13 +2,13 @@
  * Many objectives as one function: their residuals concatenated, their Jacobian blocks in one matrix, each objective on
  * the rank that holds it.
  */
-import type { ArrayInput, NDArray } from "../arrays/index.js";
+import type { ArrayInput, Lease, NDArray } from "../arrays/index.js";
 import { ArgumentError } from "../base/errors.js";
 import { at } from "../base/at.js";
 import { defaultPool } from "../executor/defaultPool.js";
 import type { Pool } from "../executor/pool.js";
-import type { CallOptions, Engine, FunctionResult, Linearization } from "./engine.js";
-import { costFrom, gradientOf, jacobianOf, productOf, residualOf, shapedAs } from "./engine.js";
+import type { CallOptions, Engine, FunctionResult, Linearization, OutOptions } from "./engine.js";
+import { costFrom, gradientOf, jacobianOf, leaseOf, productOf, residualOf, shapedAs } from "./engine.js";
 import type { Entry } from "./entry.js";
 import { checkData, makeEntries } from "./entry.js";
 import type { Layout } from "./layout.js";
@@ -81,10 +81,15 @@ export class ObjectiveFunction<X = unknown> {
     method: Method,
     x: unknown,
     extra: Float64Array | null,
-    options: CallOptions,
+    { signal }: CallOptions,
+    out: readonly Lease[] = [],
   ): Promise<FunctionResult> {
     this.#requireLive(operation);
     const flat = flattenInto(operation, "x", this.#layout, coefficientsOf(x));
+    signal?.throwIfAborted();
+    // From here on the memory of what was passed as `out` belongs to the call.
+    for (const lease of out) lease.end();
+    const options = { inPlace: out.length > 0, ...(signal === undefined ? {} : { signal }) };
     return this.#engine.evaluate(method, flat, extra, options);
   }
 
@@ -104,13 +109,24 @@ export class ObjectiveFunction<X = unknown> {
   }
 
   /** The Jacobian, [dimF, dimX]: a block of rows per objective, written in place by the ranks. */
-  async jacobian(x: ArrayTree, options: CallOptions = {}): Promise<NDArray<"float64">> {
-    return jacobianOf(await this.#evaluate("jacobian", "jacobian", x, null, options), this.dimX);
+  async jacobian(x: ArrayTree, options: OutOptions<NDArray> = {}): Promise<NDArray<"float64">> {
+    const { out } = options;
+    const shape = [this.dimF, this.dimX];
+    const given = out === undefined ? [] : [leaseOf("jacobian", "out", out, shape)];
+    return jacobianOf(await this.#evaluate("jacobian", "jacobian", x, null, options, given), this.dimX);
   }
 
   /** Residual and Jacobian in one round trip. */
-  async linearize(x: ArrayTree, options: CallOptions = {}): Promise<Linearization> {
-    const result = await this.#evaluate("linearize", "linearize", x, null, options);
+  async linearize(x: ArrayTree, options: OutOptions<Linearization> = {}): Promise<Linearization> {
+    const { out } = options;
+    const given =
+      out === undefined
+        ? []
+        : [
+            leaseOf("linearize", "out.residual", out.residual, [this.dimF]),
+            leaseOf("linearize", "out.jacobian", out.jacobian, [this.dimF, this.dimX]),
+          ];
+    const result = await this.#evaluate("linearize", "linearize", x, null, options, given);
     return { residual: residualOf(result), jacobian: jacobianOf(result, this.dimX) };
   }
 

@@ -1,12 +1,13 @@
 /**
  * Objectives on the ranks of a pool. Each method is a resident plan, loaded when it is first called.
  */
+import { Lease } from "../arrays/index.js";
 import { at } from "../base/at.js";
 import type { Storage } from "../base/dtype.js";
 import { ArgumentError, DTypeError } from "../base/errors.js";
 import type { Pool } from "../executor/pool.js";
 import type { ResidentPlan } from "../executor/resident.js";
-import type { CallOptions, Engine, FunctionResult } from "./engine.js";
+import type { Engine, EvaluateOptions, FunctionResult } from "./engine.js";
 import type { Entry } from "./entry.js";
 import type { Layout } from "./layout.js";
 import { dataRegion, extraRegion, gradientRegion, methodPlan, placeEntries } from "./plans.js";
@@ -14,10 +15,9 @@ import type { Method } from "./programs.js";
 import type { FunctionReport } from "./report.js";
 import { bytesOfEntry, makeReport } from "./report.js";
 
-/** A region of floats, copied: the next step overwrites it. */
-function copyOf(region: Storage): Float64Array {
+function floats(region: Storage): Float64Array {
   if (!(region instanceof Float64Array)) throw new DTypeError({ operation: "collect", found: "not float64" });
-  return region.slice();
+  return region;
 }
 
 /** Refuses a rank that the pool does not have. */
@@ -44,6 +44,8 @@ export class PoolEngine implements Engine {
   readonly #entries: readonly Entry[];
   readonly #layout: Layout;
   readonly #plans = new Map<Method, Promise<ResidentPlan>>();
+  /** Arrays that read a plan's regions in place, by method. */
+  readonly #leases = new Map<Method, Lease[]>();
   readonly #since = performance.timeOrigin + performance.now();
   readonly #busyBefore: readonly number[];
   #calls = 0;
@@ -70,7 +72,11 @@ export class PoolEngine implements Engine {
         this.pool.ranks.length,
         this.#layout.size,
       );
-      plan = this.pool.load(built.plan, { constants: built.constants, label: method });
+      plan = this.pool.load(built.plan, {
+        constants: built.constants,
+        label: method,
+        onRelease: () => this.#detach(method),
+      });
       this.#plans.set(method, plan);
       // A plan that could not be loaded is tried again by the next call.
       plan.catch(() => this.#plans.delete(method));
@@ -82,7 +88,7 @@ export class PoolEngine implements Engine {
     method: Method,
     x: Float64Array,
     extra: Float64Array | null,
-    { signal }: CallOptions,
+    { signal, inPlace }: EvaluateOptions,
   ): Promise<FunctionResult> {
     signal?.throwIfAborted();
     const plan = await this.#plan(method);
@@ -90,26 +96,41 @@ export class PoolEngine implements Engine {
     const inputs = name === null || extra === null ? { x } : { x, [name]: extra };
     const start = performance.now();
     try {
-      return await plan.run(inputs, (region) => this.#collect(method, region), signal ? { signal } : {});
+      return await plan.run(inputs, (region) => this.#collect(method, region, inPlace), {
+        prepare: () => this.#detach(method),
+        ...(signal === undefined ? {} : { signal }),
+      });
     } finally {
       this.#calls++;
       this.#elapsed += performance.now() - start;
     }
   }
 
-  #collect(method: Method, region: (name: string) => Storage): FunctionResult {
+  /** Arrays that still read the regions of a method's plan get memory of their own. */
+  #detach(method: Method): void {
+    for (const lease of this.#leases.get(method) ?? []) lease.detach();
+    this.#leases.delete(method);
+  }
+
+  #collect(method: Method, region: (name: string) => Storage, inPlace: boolean): FunctionResult {
+    const lease = (name: string): Lease => {
+      if (!inPlace) return new Lease(floats(region(name)).slice());
+      const made = new Lease(region(name));
+      this.#leases.set(method, [...(this.#leases.get(method) ?? []), made]);
+      return made;
+    };
     switch (method) {
       case "residual":
-        return { residual: copyOf(region("residual")) };
+        return { residual: lease("residual") };
       case "jacobian":
-        return { jacobian: copyOf(region("jacobian")) };
+        return { jacobian: lease("jacobian") };
       case "linearize":
-        return { residual: copyOf(region("residual")), jacobian: copyOf(region("jacobian")) };
+        return { residual: lease("residual"), jacobian: lease("jacobian") };
       case "jvp":
-        return { product: copyOf(region("product")) };
+        return { product: floats(region("product")).slice() };
       case "vjp":
       case "gradient":
-        return { gradients: this.#entries.map((_, i) => copyOf(region(gradientRegion(i)))) };
+        return { gradients: this.#entries.map((_, i) => floats(region(gradientRegion(i))).slice()) };
     }
   }
 

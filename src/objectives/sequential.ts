@@ -3,6 +3,7 @@
  * replaces, the reference in tests, and what to debug with.
  */
 import type { NDArray } from "../arrays/index.js";
+import { Lease } from "../arrays/index.js";
 import { at } from "../base/at.js";
 import type { Engine, FunctionResult, Linearization } from "./engine.js";
 import { costFrom, gradientOf, jacobianOf, productOf, residualOf } from "./engine.js";
@@ -30,19 +31,22 @@ function evaluateInTurn(local: LocalEngine, entries: readonly Entry[], dimX: num
       return local.evaluate(objective, method, x, own);
     });
     const join = (key: "residual" | "jacobian" | "product", columns: number): Float64Array => {
+      const only = results.length === 1 ? results[0]?.[key] : undefined;
+      if (only !== undefined) return only;
       const joined = new Float64Array(dimF * columns);
       results.forEach((result, objective) => {
         joined.set(result[key] ?? [], at(entries, objective).start * columns);
       });
       return joined;
     };
+    const lease = (key: "residual" | "jacobian", columns: number): Lease => new Lease(join(key, columns));
     switch (method) {
       case "residual":
-        return { residual: join("residual", 1) };
+        return { residual: lease("residual", 1) };
       case "jacobian":
-        return { jacobian: join("jacobian", dimX) };
+        return { jacobian: lease("jacobian", dimX) };
       case "linearize":
-        return { residual: join("residual", 1), jacobian: join("jacobian", dimX) };
+        return { residual: lease("residual", 1), jacobian: lease("jacobian", dimX) };
       case "jvp":
         return { product: join("product", 1) };
       case "vjp":

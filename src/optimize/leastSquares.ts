@@ -6,8 +6,8 @@ import { ArgumentError, ShapeError } from "../base/errors.js";
 import type { Pool } from "../executor/pool.js";
 import { Objective } from "../objectives/objective.js";
 import type { ArrayTree } from "../objectives/arrayTree.js";
+import type { CoefficientsOf } from "../objectives/objectiveFunction.js";
 import { ObjectiveFunction, objectiveFunction } from "../objectives/objectiveFunction.js";
-import type { Parameters } from "../objectives/parameters.js";
 import { dampedGaussNewton } from "./descent.js";
 import type { Descent, VariableScale } from "./descent.js";
 import { entry } from "./entry.js";
@@ -100,11 +100,16 @@ export interface ObjectiveLeastSquaresOptions extends LeastSquaresOptions {
  * console.log(fit.success, fit.cost < 1e-20); // true true
  * ```
  */
-export async function leastSquares<const X extends ArrayTree>(
-  fun: ObjectiveFunction<X> | Objective | readonly Objective[],
-  x0: X | Parameters<X & Readonly<Record<string, ArrayTree>>>,
+export async function leastSquares<X>(
+  fun: ObjectiveFunction<X>,
+  x0: ArrayTree,
   options?: ObjectiveLeastSquaresOptions,
 ): Promise<ObjectiveLeastSquaresResult<X>>;
+export async function leastSquares<const X extends ArrayTree>(
+  fun: Objective | readonly Objective[],
+  x0: X,
+  options?: ObjectiveLeastSquaresOptions,
+): Promise<ObjectiveLeastSquaresResult<CoefficientsOf<X>>>;
 export async function leastSquares(
   fun: PlainResidual,
   x0: NumericVector,

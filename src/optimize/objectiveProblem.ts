@@ -1,6 +1,7 @@
 /**
  * Objective functions as least-squares problems.
  */
+import type { NDArray } from "../arrays/index.js";
 import type { CallOptions } from "../objectives/engine.js";
 import type { GradientOf, ObjectiveFunction } from "../objectives/objectiveFunction.js";
 import type { LeastSquaresProblem } from "./problem.js";
@@ -14,10 +15,15 @@ export interface ObjectiveLeastSquaresResult<X> extends LeastSquaresResult {
 
 /** The problem of minimising the squares of an objective function. */
 export function objectiveProblem<X>(fun: ObjectiveFunction<X>, options: CallOptions): LeastSquaresProblem {
+  let live: NDArray<"float64"> | undefined;
   return {
     dimX: fun.dimX,
     residual: async (x) => (await fun.residual(x, options)).data,
-    jacobian: async (x) => (await fun.jacobian(x, options)).data,
+    // One Jacobian is live at a time: its memory is used again, and nothing is copied.
+    jacobian: async (x) => {
+      live = await fun.jacobian(x, live === undefined ? options : { ...options, out: live });
+      return live;
+    },
     objectives: fun.objectives.map(({ name, start, end }) => ({ name, rows: [start, end] })),
   };
 }

@@ -16,6 +16,11 @@ export function after<T, U>(value: MaybePromise<T>, next: (value: T) => U): Mayb
   return isPromiseLike(value) ? value.then(next) : next(value);
 }
 
+/** A Jacobian that is read through whoever holds it. */
+export interface JacobianSource {
+  readonly data: Float64Array;
+}
+
 /** The rows `[start, end)` of the residual that one objective contributes. */
 export interface ObjectiveRows {
   readonly name: string;
@@ -29,9 +34,10 @@ export interface LeastSquaresProblem {
   residual(x: Float64Array): MaybePromise<Float64Array>;
   /**
    * The Jacobian at `x`, row-major `[dimF, dimX]`. `residual` is what `residual(x)` gave there, for those who can use
-   * it. The array returned may be used again by the next call; the optimizer copies what it keeps.
+   * it. It may live in memory that the next call uses again; `data` is read whenever it is needed, since its owner may
+   * have moved it meanwhile.
    */
-  jacobian(x: Float64Array, residual: Float64Array): MaybePromise<Float64Array>;
+  jacobian(x: Float64Array, residual: Float64Array): MaybePromise<Float64Array | JacobianSource>;
   /** Which rows belong to which objective: for error messages and for the report. */
   readonly objectives?: readonly ObjectiveRows[];
 }

@@ -10,7 +10,7 @@ import type { Reporter } from "./iterationTable.js";
 import type { Loss } from "./loss.js";
 import { norm } from "./norm.js";
 import { NonFiniteError, nonFiniteRows } from "./nonFinite.js";
-import type { LeastSquaresProblem, MaybePromise } from "./problem.js";
+import type { JacobianSource, LeastSquaresProblem, MaybePromise } from "./problem.js";
 import type { IterationState, LeastSquaresResult } from "./result.js";
 import type { Search } from "./search.js";
 import { judgeStep, messageOf } from "./termination.js";
@@ -36,7 +36,7 @@ interface Point {
   readonly x: Float64Array;
   readonly residual: Float64Array;
   readonly cost: number;
-  readonly jacobian: Float64Array;
+  readonly jacobian: JacobianSource;
   readonly gradient: Float64Array;
   readonly optimality: number;
   readonly steps: Steps;
@@ -186,7 +186,9 @@ class Run {
     const n = this.#problem.dimX;
     await this.#patience.breathe();
     this.#njev++;
-    const raw = await this.#awaited("jacobian", () => this.#problem.jacobian(x.slice(), residual));
+    const given = await this.#awaited("jacobian", () => this.#problem.jacobian(x.slice(), residual));
+    const source = given instanceof Float64Array ? { data: given } : given;
+    const raw = source.data;
     if (raw.length !== residual.length * n) {
       throw new ShapeError({
         operation,
@@ -207,7 +209,7 @@ class Run {
         x,
         residual,
         cost,
-        jacobian: scaled.jacobian,
+        jacobian: scaled.jacobian === raw ? source : { data: scaled.jacobian },
         gradient,
         optimality: largestMagnitude(gradient),
         steps: descent.linearize(scaled.jacobian, scaled.residual),
@@ -240,7 +242,7 @@ class Run {
       x: point.x,
       cost: point.cost,
       fun: point.residual.slice(),
-      jac: point.jacobian.slice(),
+      jac: point.jacobian.data.slice(),
       grad: point.gradient,
       optimality: point.optimality,
       activeMask: new Int32Array(point.x.length),

@@ -12,8 +12,7 @@ import {
   sequential,
   ShapeError,
 } from "heddle";
-import type { NDArray, Objective, ObjectiveOptions ,
-  HeddleError} from "heddle";
+import type { NDArray, Objective, ObjectiveOptions, HeddleError } from "heddle";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 

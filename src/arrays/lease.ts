@@ -1,0 +1,37 @@
+/**
+ * Memory that an array reads until its owner needs it. A result that ranks wrote in place lives in shared memory; the
+ * owner either ends the array's life, because the user passed it as `out`, or moves its elements elsewhere first.
+ */
+import type { Storage } from "../base/dtype.js";
+import { StaleArrayError } from "../base/errors.js";
+
+/** The elements of an array, wherever they are now. */
+export class Lease {
+  #data: Storage | null;
+
+  constructor(data: Storage) {
+    this.#data = data;
+  }
+
+  /** The elements. Throws `StaleArrayError` once the lease has ended. */
+  get data(): Storage {
+    if (this.#data === null) {
+      throw new StaleArrayError({
+        operation: "read",
+        found: "an array whose memory was given away as `out`",
+        remedy: "use the result of that call, or copy the array with np.array(x.data) before",
+      });
+    }
+    return this.#data;
+  }
+
+  /** Ends the array: reading it throws from now on. */
+  end(): void {
+    this.#data = null;
+  }
+
+  /** Moves the elements to memory of their own, if the array is alive. */
+  detach(): void {
+    if (this.#data !== null) this.#data = this.#data.slice();
+  }
+}
