@@ -15,14 +15,20 @@ export class Lease {
 
   /** The elements. Throws `StaleArrayError` once the lease has ended. */
   get data(): Storage {
-    if (this.#data === null) {
-      throw new StaleArrayError({
-        operation: "read",
-        found: "an array whose memory was given away as `out`",
-        remedy: "use the result of that call, or copy the array with np.array(x.data) before",
-      });
-    }
-    return this.#data;
+    return this.#data ?? this.#refuse();
+  }
+
+  /** Throws `StaleArrayError` once the lease has ended. */
+  requireLive(): void {
+    if (this.#data === null) this.#refuse();
+  }
+
+  #refuse(): never {
+    throw new StaleArrayError({
+      operation: "read",
+      found: "an array whose memory was given away as `out`",
+      remedy: "use the result of that call, or copy the array with np.array(x.data) before",
+    });
   }
 
   /** Ends the array: reading it throws from now on. */

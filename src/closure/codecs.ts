@@ -170,7 +170,7 @@ const typedArray: Codec<View & { readonly shape?: readonly number[] }> = {
   decode: (data) => {
     const [value, isBuffer, shape] = data as [View, boolean, readonly number[] | undefined];
     if (shape !== undefined) Object.defineProperty(value, "shape", { value: shape });
-    return isBuffer ? (Buffer.from(value.buffer, value.byteOffset, value.byteLength)) : value;
+    return isBuffer ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
   },
 };
 

@@ -94,9 +94,8 @@ export function leaseOf(operation: string, argument: string, out: unknown, shape
       expected: `an earlier result of ${operation}, of shape ${formatShape(shape)}`,
     });
   }
-  const { lease } = payload;
-  // Reading refuses what an earlier call was given.
-  return lease.data.length === array.size ? lease : existing(undefined, operation);
+  payload.lease.requireLive();
+  return payload.lease;
 }
 
 /** J·v as an array. */
