@@ -16,22 +16,26 @@ const none: NoParams = {};
 
 const isNullary = (op: OpName): op is Structure["op"] => op === "fill" || op === "iota" || op === "eye";
 
+/** Refuses a value of a trace that has ended. */
+function requireRunning(operation: string, argument: string, x: NDArray, trace: Trace): void {
+  if (!trace.ended) return;
+  throw new LeakedTraceError({
+    operation,
+    argument,
+    found: `a traced ${formatAval(x)} that left a function after ${trace.operation} had traced it`,
+    expected: "a value of the function that is running",
+    remedy: "return such values from the function instead of storing them outside",
+  });
+}
+
 /** The innermost trace that any of the arrays belongs to. Throws `LeakedTraceError` if one has ended. */
-export function innermostTrace(operation: string, arrays: readonly NDArray[]): Trace | null {
+function innermostTrace(operation: string, arrays: readonly NDArray[]): Trace | null {
   let innermost: Trace | null = null;
   arrays.forEach((x, position) => {
     const payload = payloadOf(x);
     if (payload.kind !== "traced") return;
     const { trace } = payload.value;
-    if (trace.ended) {
-      throw new LeakedTraceError({
-        operation,
-        argument: `operand ${position}`,
-        found: `a traced ${formatAval(x)} that left a function after ${trace.operation} had traced it`,
-        expected: "a value of the function that is running",
-        remedy: "return such values from the function instead of storing them outside",
-      });
-    }
+    requireRunning(operation, `operand ${position}`, x, trace);
     if (innermost === null || trace.level > innermost.level) innermost = trace;
   });
   return innermost;
@@ -44,6 +48,7 @@ export function lift(trace: Trace, x: NDArray): ValueId {
     case "traced": {
       const { value } = payload;
       if (value.trace === trace) return value.id;
+      requireRunning(trace.operation, "a result or operand", x, value.trace);
       return trace.capture({ ...value, aval: value.trace.builder.aval(value.id) });
     }
     case "structure": {

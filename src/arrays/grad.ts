@@ -8,7 +8,7 @@ import { leafCount } from "../base/tree.js";
 import type { Graph } from "../ir/graph.js";
 import { formatAval } from "../ir/graph.js";
 import { vjpGraph } from "../transform/transpose.js";
-import type { Argnums, Arguments, DerivativeIn, Traced } from "./argument.js";
+import type { Argnums, ArgumentsIn, DerivativeIn, Traced } from "./argument.js";
 import { evaluate } from "./bind.js";
 import type { AnyFunction } from "./differentiate.js";
 import { asArguments, avalOf, compose, differentiable, splitAux, treeOf } from "./differentiate.js";
@@ -88,19 +88,19 @@ function run(
 export function grad<P extends readonly NDArray[], const A extends Argnums = 0>(
   f: (...args: P) => Scalar,
   options?: GradOptions<A, false>,
-): (...args: Arguments<P>) => DerivativeIn<P, A>;
+): (...args: ArgumentsIn<P, A>) => DerivativeIn<P, A>;
 export function grad<P extends readonly unknown[], const A extends Argnums = 0>(
   f: (...args: P) => Scalar,
   options?: GradOptions<A, false>,
-): (...args: Arguments<P>) => DerivativeIn<P, A>;
+): (...args: ArgumentsIn<P, A>) => DerivativeIn<P, A>;
 export function grad<P extends readonly NDArray[], X, const A extends Argnums = 0>(
   f: (...args: P) => readonly [Scalar, X],
   options: GradOptions<A, true> & { readonly hasAux: true },
-): (...args: Arguments<P>) => [gradient: DerivativeIn<P, A>, aux: Traced<X>];
+): (...args: ArgumentsIn<P, A>) => [gradient: DerivativeIn<P, A>, aux: Traced<X>];
 export function grad<P extends readonly unknown[], X, const A extends Argnums = 0>(
   f: (...args: P) => readonly [Scalar, X],
   options: GradOptions<A, true> & { readonly hasAux: true },
-): (...args: Arguments<P>) => [gradient: DerivativeIn<P, A>, aux: Traced<X>];
+): (...args: ArgumentsIn<P, A>) => [gradient: DerivativeIn<P, A>, aux: Traced<X>];
 export function grad(f: AnyFunction, options: GradOptions<Argnums, boolean> = {}) {
   return (...args: readonly unknown[]): unknown => {
     const { gradient, aux } = run("grad", f, args, options);
@@ -114,19 +114,19 @@ export function grad(f: AnyFunction, options: GradOptions<Argnums, boolean> = {}
 export function valueAndGrad<P extends readonly NDArray[], const A extends Argnums = 0>(
   f: (...args: P) => Scalar,
   options?: GradOptions<A, false>,
-): (...args: Arguments<P>) => [value: NDArray, gradient: DerivativeIn<P, A>];
+): (...args: ArgumentsIn<P, A>) => [value: NDArray, gradient: DerivativeIn<P, A>];
 export function valueAndGrad<P extends readonly unknown[], const A extends Argnums = 0>(
   f: (...args: P) => Scalar,
   options?: GradOptions<A, false>,
-): (...args: Arguments<P>) => [value: NDArray, gradient: DerivativeIn<P, A>];
+): (...args: ArgumentsIn<P, A>) => [value: NDArray, gradient: DerivativeIn<P, A>];
 export function valueAndGrad<P extends readonly NDArray[], X, const A extends Argnums = 0>(
   f: (...args: P) => readonly [Scalar, X],
   options: GradOptions<A, true> & { readonly hasAux: true },
-): (...args: Arguments<P>) => [value: [NDArray, Traced<X>], gradient: DerivativeIn<P, A>];
+): (...args: ArgumentsIn<P, A>) => [value: [NDArray, Traced<X>], gradient: DerivativeIn<P, A>];
 export function valueAndGrad<P extends readonly unknown[], X, const A extends Argnums = 0>(
   f: (...args: P) => readonly [Scalar, X],
   options: GradOptions<A, true> & { readonly hasAux: true },
-): (...args: Arguments<P>) => [value: [NDArray, Traced<X>], gradient: DerivativeIn<P, A>];
+): (...args: ArgumentsIn<P, A>) => [value: [NDArray, Traced<X>], gradient: DerivativeIn<P, A>];
 export function valueAndGrad(f: AnyFunction, options: GradOptions<Argnums, boolean> = {}) {
   return (...args: readonly unknown[]): unknown => {
     const { value, gradient, aux } = run("valueAndGrad", f, args, options);

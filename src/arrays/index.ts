@@ -8,9 +8,11 @@ export type {
   Argnums,
   Argument,
   Arguments,
+  ArgumentsIn,
   Derivative,
   DerivativeIn,
   JacobianOf,
+  StackedArguments,
   Traced,
 } from "./argument.js";
 export { evaluate } from "./bind.js";
@@ -23,7 +25,7 @@ export { hessian, jacfwd, jacrev } from "./jacobian.js";
 export { jit } from "./jit.js";
 export { jvp, linearize, vjp } from "./linear.js";
 export { makeGraph, PrintedGraph } from "./make-graph.js";
-export type { NestedList } from "./ndarray.js";
+export type { Item, NestedList } from "./ndarray.js";
 export { Lease } from "./lease.js";
 export { fromData, fromLease, isNDArray, NDArray, payloadOf } from "./ndarray.js";
 export * as np from "./np/index.js";

@@ -4,7 +4,7 @@
 import { leafCount, unflatten } from "../base/tree.js";
 import type { Graph } from "../ir/graph.js";
 import { jacfwdGraph, jacrevGraph } from "../transform/jacobian.js";
-import type { Argnums, Arguments, DerivativeIn, JacobianOf, Traced } from "./argument.js";
+import type { Argnums, ArgumentsIn, DerivativeIn, JacobianOf, Traced } from "./argument.js";
 import { evaluate } from "./bind.js";
 import type { AnyFunction } from "./differentiate.js";
 import { asArguments, compose, differentiable, splitAux, treeOf } from "./differentiate.js";
@@ -43,19 +43,19 @@ export interface JacobianTransform {
   <P extends readonly NDArray[], R, const A extends Argnums = 0>(
     f: (...args: P) => R,
     options?: GradOptions<A, false>,
-  ): (...args: Arguments<P>) => JacobianOf<R, DerivativeIn<P, A>>;
+  ): (...args: ArgumentsIn<P, A>) => JacobianOf<R, DerivativeIn<P, A>>;
   <P extends readonly unknown[], R, const A extends Argnums = 0>(
     f: (...args: P) => R,
     options?: GradOptions<A, false>,
-  ): (...args: Arguments<P>) => JacobianOf<R, DerivativeIn<P, A>>;
+  ): (...args: ArgumentsIn<P, A>) => JacobianOf<R, DerivativeIn<P, A>>;
   <P extends readonly NDArray[], R, X, const A extends Argnums = 0>(
     f: (...args: P) => readonly [R, X],
     options: GradOptions<A, true> & { readonly hasAux: true },
-  ): (...args: Arguments<P>) => [jacobian: JacobianOf<R, DerivativeIn<P, A>>, aux: Traced<X>];
+  ): (...args: ArgumentsIn<P, A>) => [jacobian: JacobianOf<R, DerivativeIn<P, A>>, aux: Traced<X>];
   <P extends readonly unknown[], R, X, const A extends Argnums = 0>(
     f: (...args: P) => readonly [R, X],
     options: GradOptions<A, true> & { readonly hasAux: true },
-  ): (...args: Arguments<P>) => [jacobian: JacobianOf<R, DerivativeIn<P, A>>, aux: Traced<X>];
+  ): (...args: ArgumentsIn<P, A>) => [jacobian: JacobianOf<R, DerivativeIn<P, A>>, aux: Traced<X>];
 }
 
 function transform(operation: string, rule: Rule): JacobianTransform {
@@ -90,11 +90,11 @@ export interface HessianTransform {
   <P extends readonly NDArray[], R, const A extends Argnums = 0>(
     f: (...args: P) => R,
     options?: { readonly argnums?: A },
-  ): (...args: Arguments<P>) => JacobianOf<R, JacobianOf<DerivativeIn<P, A>, DerivativeIn<P, A>>>;
+  ): (...args: ArgumentsIn<P, A>) => JacobianOf<R, JacobianOf<DerivativeIn<P, A>, DerivativeIn<P, A>>>;
   <P extends readonly unknown[], R, const A extends Argnums = 0>(
     f: (...args: P) => R,
     options?: { readonly argnums?: A },
-  ): (...args: Arguments<P>) => JacobianOf<R, JacobianOf<DerivativeIn<P, A>, DerivativeIn<P, A>>>;
+  ): (...args: ArgumentsIn<P, A>) => JacobianOf<R, JacobianOf<DerivativeIn<P, A>, DerivativeIn<P, A>>>;
 }
 
 /**

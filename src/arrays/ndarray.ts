@@ -34,6 +34,9 @@ export type Payload =
   | { readonly kind: "structure"; readonly structure: Structure }
   | { readonly kind: "traced"; readonly value: TracedValue };
 
+/** An element as JavaScript has it. Where the dtype is not known at compile time, a number is assumed. */
+export type Item<D extends DType> = [D] extends ["bool"] ? boolean : number;
+
 /** Nested lists of elements, as `toArray` gives them. */
 export type NestedList = number | boolean | readonly NestedList[];
 
@@ -113,10 +116,10 @@ export class NDArray<D extends DType = DType> {
   }
 
   /**
-   * One element as a number or boolean: the only one, or the one at a position. Throws `ShapeError` if there are several
+   * One element as a number, or of booleans a boolean: the only one, or the one at a position. Throws `ShapeError` if there are several
    * and no position is given, `ConcretizationError` on a traced value.
    */
-  item(...position: readonly number[]): D extends "bool" ? boolean : number {
+  item(...position: readonly number[]): Item<D> {
     const data = this.#read(".item()", "return the array, or use np.where to choose between values");
     if (position.length === 0 ? this.size !== 1 : position.length !== this.ndim) {
       throw new ShapeError({
@@ -142,7 +145,7 @@ export class NDArray<D extends DType = DType> {
     });
     const value = at(data, offset);
     // The result's type follows the dtype, which the compiler knows only in the caller.
-    return (this.dtype === "bool" ? value !== 0 : value) as D extends "bool" ? boolean : number;
+    return (this.dtype === "bool" ? value !== 0 : value) as Item<D>;
   }
 
   /** The elements as nested lists; a scalar gives the bare element. Throws `ConcretizationError` on a traced value. */

@@ -9,7 +9,7 @@ import { formatStructure, leafCount } from "../base/tree.js";
 import { dependents } from "../transform/linearize.js";
 import { simplify } from "../transform/simplify.js";
 import { vmapGraph } from "../transform/vmap.js";
-import type { Arguments, Traced } from "./argument.js";
+import type { StackedArguments, Traced } from "./argument.js";
 import { evaluate } from "./bind.js";
 import type { AnyFunction } from "./differentiate.js";
 import { call, treeOf } from "./differentiate.js";
@@ -21,10 +21,15 @@ import { flattenArguments, requireTraceable, traceFunction } from "./trace-funct
 /** One axis for all leaves below, `null` for none, or a tree of such. */
 export type AxisTree = number | null | readonly AxisTree[] | { readonly [key: string]: AxisTree };
 
+type InAxes = number | readonly AxisTree[];
+
 /** Where the stacked axes are. */
-export interface VmapOptions {
-  /** One axis for all arguments (0 unless given), or a list with an axis, `null` or a tree of them for each argument. */
-  readonly inAxes?: number | readonly AxisTree[];
+export interface VmapOptions<X extends InAxes = InAxes> {
+  /**
+   * One axis for all arguments (0 unless given), or a list with an axis, `null` or a tree of them for each argument. An
+   * argument whose axis is `null` is passed as it is.
+   */
+  readonly inAxes?: X;
   /** Where the new axis goes in each result: 0 unless given, `null` for results that do not depend on the stack. */
   readonly outAxes?: AxisTree;
 }
@@ -106,14 +111,14 @@ function sizeOfStack(leaves: readonly NDArray[], axes: readonly (number | null)[
  * console.log(norms([[3, 4], [5, 12]]).toArray()); // [ 5, 13 ]
  * ```
  */
-export function vmap<P extends readonly NDArray[], R>(
+export function vmap<P extends readonly NDArray[], R, const X extends InAxes = 0>(
   f: (...args: P) => R,
-  options?: VmapOptions,
-): (...args: Arguments<P>) => Traced<R>;
-export function vmap<P extends readonly unknown[], R>(
+  options?: VmapOptions<X>,
+): (...args: StackedArguments<P, X>) => Traced<R>;
+export function vmap<P extends readonly unknown[], R, const X extends InAxes = 0>(
   f: (...args: P) => R,
-  options?: VmapOptions,
-): (...args: Arguments<P>) => Traced<R>;
+  options?: VmapOptions<X>,
+): (...args: StackedArguments<P, X>) => Traced<R>;
 export function vmap(f: AnyFunction, { inAxes = 0, outAxes = 0 }: VmapOptions = {}) {
   requireTraceable("vmap", f);
   return (...args: readonly unknown[]): unknown => {
