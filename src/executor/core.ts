@@ -73,6 +73,11 @@ export class PoolCore {
     return number === 0 ? undefined : this.#tasks[number];
   }
 
+  /** True if a call that is made now starts before it returns. */
+  get prompt(): boolean {
+    return this.queue.idle && this.transport.lost.size === 0;
+  }
+
   /** A number for a new loop. */
   nextLoop(): number {
     return this.#nextLoop++;
@@ -153,10 +158,9 @@ export class PoolCore {
     if (residency.disposed && !this.queue.closed) throw disposedError(label);
     checkArrays(label, "inputs", plan, "input", inputs);
     // A call that waits must not see what its caller does to the arrays meanwhile.
-    const own =
-      this.queue.idle && this.transport.lost.size === 0
-        ? inputs
-        : Object.fromEntries(Object.entries(inputs).map(([name, data]) => [name, data.slice()]));
+    const own = this.prompt
+      ? inputs
+      : Object.fromEntries(Object.entries(inputs).map(([name, data]) => [name, data.slice()]));
     return this.call(label, signal, async (context) => {
       if (residency.disposed) throw disposedError(label);
       prepare?.();

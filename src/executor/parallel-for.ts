@@ -313,6 +313,9 @@ export async function parallelFor(
   options.signal?.throwIfAborted();
   if (options.if === false || (pool === undefined && isRankThread())) return runHere(prepared, options);
   if (range.count === 0 && core?.queue.closed !== true) return new Float64Array(0);
+  // A call that waits must not see what its caller does to the values meanwhile.
+  const own =
+    core?.prompt === true ? prepared : { ...prepared, captured: structuredClone(prepared.captured) };
   const target = pool ?? (await defaultPool());
-  return runOnPool(prepared, options, target, core ?? coreOf(target));
+  return runOnPool(own, options, target, core ?? coreOf(target));
 }

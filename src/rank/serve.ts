@@ -32,20 +32,28 @@ async function drive(resumable: Resumable, spinning: number): Promise<void> {
   }
 }
 
-/** Starts the rank of this thread. Piscina calls it once, and the thread serves until it is ended. */
-export function start({ setup, port }: ThreadStart): RankInfo {
+/**
+ * Starts the rank of this thread, which serves until it is ended. `loadLibrary` is called before the first loop body
+ * runs: it makes heddle's exports and codecs known.
+ */
+export function serveRank({ setup, port }: ThreadStart, loadLibrary: () => Promise<void>): RankInfo {
   becomeRankThread();
   const machine = new RankMachine(setup, threadId);
   const { words } = controlBlock(freshBuffer(setup.heap, setup.control + controlBytes), setup.control);
   const pending = new Int32Array(freshBuffer(setup.heap, setup.pending + 4), setup.pending, 1);
   let failure: ErrorWire | undefined;
+  let library: Promise<void> | undefined;
   let closed = false;
 
   const control: RankControl = {
     load: (part) => answer(() => machine.load(part)),
     place: (plan, workspace) => answer(() => machine.place(plan, workspace)),
     unload: (plan) => answer(() => machine.unload(plan)),
-    evaluate: (job) => answer(() => machine.evaluate(job)),
+    evaluate: (job) =>
+      answer(async () => {
+        await (library ??= loadLibrary());
+        return machine.evaluate(job);
+      }),
     cancel: (loop) => answer(() => machine.cancel(loop)),
     failure: () => answer(() => failure),
     close: () =>
