@@ -119,3 +119,45 @@ export type { IterationState, LeastSquaresResult, ObjectiveCost, OptimizeTimes }
 export * from "./base/errors.js";
 export type { DType } from "./base/dtype.js";
 export type { Shape } from "./base/shape.js";
+export { curveFit } from "./optimize/curveFit.js";
+export type { CurveFitOptions, CurveFitResult, PlainCurveFitOptions } from "./optimize/curveFit.js";
+export { NonFiniteError } from "./optimize/nonFinite.js";
+export type { LossFunction, LossName } from "./optimize/loss.js";
+
+export type { DTypeOf, StrongOf } from "./arrays/input.js";
+export type { DerivativeMode } from "./objectives/programs.js";
+export type { DeviceKind } from "./base/device-kind.js";
+export type { DifferenceScheme } from "./optimize/finiteDifference.js";
+export type { FloatOf, FloatPromoted, Promoted } from "./arrays/promote.js";
+export type { Graph } from "./ir/graph.js";
+export type { Log, Verbosity } from "./optimize/iterationTable.js";
+export type { NumberOf } from "./arrays/np/unary.js";
+export type { NumericVector, PlainJacobianOption, PlainResidual } from "./optimize/plainProblem.js";
+export type { OutOptions } from "./objectives/engine.js";
+export type { PerParameter, VectorInput } from "./optimize/curveData.js";
+export type { PlainCurve, PlainCurveJacobian } from "./optimize/plainCurve.js";
+export type { Plan } from "./plan/plan.js";
+export type { Status } from "./optimize/termination.js";
+export type { StepOptions } from "./executor/resident.js";
+export type { Storage, StorageOf } from "./base/dtype.js";
+export type { TracedCurve, XData } from "./optimize/tracedCurve.js";
+export type { Aval, Equation, GraphConstant } from "./ir/graph.js";
+export type { Instruction, PlanProgram, Region } from "./plan/plan.js";
+export type { MaybePromise } from "./optimize/problem.js";
+export type { NumericMatrix, PlainJacobian } from "./optimize/plainProblem.js";
+export type { TracedX } from "./optimize/tracedCurve.js";
+export type {
+  BufferType,
+  CollectiveInstruction,
+  FreeInstruction,
+  LoadInstruction,
+  LoopInstruction,
+  RecvInstruction,
+  RegionRole,
+  RunInstruction,
+  SendInstruction,
+  StoreInstruction,
+} from "./plan/plan.js";
+export type { OpName, OpParams, ValueId } from "./ir/graph.js";
+export type { NoParams } from "./ir/graph.js";
+export type { Reduction, Window } from "./plan/plan.js";

@@ -27,8 +27,7 @@ import type { FunctionReport } from "./report.js";
 export interface ObjectiveRows {
   readonly name: string;
   /** Its rows of the residual and the Jacobian: from `start` to before `end`. */
-  readonly start: number;
-  readonly end: number;
+  readonly rows: readonly [start: number, end: number];
 }
 
 /** The type of a gradient or a solution: coefficients as one array give one, trees give trees. */
@@ -52,6 +51,7 @@ export class ObjectiveFunction<X = unknown> {
   readonly #engine: Engine;
   #disposed = false;
 
+  /** @internal */
   constructor(layout: Layout, entries: readonly Entry[], engine: Engine) {
     this.#layout = layout;
     this.#entries = entries;
@@ -62,7 +62,7 @@ export class ObjectiveFunction<X = unknown> {
 
   /** The objectives and their rows. */
   get objectives(): readonly ObjectiveRows[] {
-    return this.#entries.map(({ name, start, dimF }) => ({ name, start, end: start + dimF }));
+    return this.#entries.map(({ name, start, dimF }) => ({ name, rows: [start, start + dimF] as const }));
   }
 
   /** Coefficients as the flat vector that an optimizer moves. Throws `ShapeError` or `ArgumentError` if they do not fit. */

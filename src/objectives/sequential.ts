@@ -62,6 +62,7 @@ export class SyncFunction<X = unknown> {
   readonly #dimF: number;
   readonly #evaluate: Evaluate;
 
+  /** @internal */
   constructor(layout: Layout, dimF: number, evaluate: Evaluate) {
     this.#layout = layout;
     this.#dimF = dimF;

@@ -65,6 +65,20 @@ const standardTolerance = 1e-12;
  *
  * @throws {ArgumentError} {ShapeError} for bad input
  * @throws {NonFiniteError} as `leastSquares` does
+ *
+ * @example
+ * ```ts
+ * import { curveFit, np } from "heddle";
+ *
+ * const time = [0, 1, 2, 3, 4];
+ * const level = [5.02, 3.01, 1.84, 1.09, 0.68];
+ * const p0 = { a: 1, b: 1 };
+ * const fit = await curveFit((t, { a, b }) => a.mul(np.exp(t.mul(b).neg())), time, level, { p0 });
+ * console.log(fit.popt.b.toFixed(3), "±", fit.stderr.b.toFixed(3)); // 0.505 ± 0.003
+ *
+ * const same = await curveFit("a * exp(-b * t)", { t: time }, level, { p0 });
+ * console.log(same.popt.b.toFixed(3)); // 0.505
+ * ```
  */
 export function curveFit<P extends PerParameter<P>>(
   formula: string,

@@ -4,7 +4,7 @@
  */
 import { HeddleError } from "../base/errors.js";
 import { entry } from "./entry.js";
-import type { ObjectiveRows } from "./problem.js";
+import type { ObjectiveRows } from "../objectives/objectiveFunction.js";
 
 /** A residual or a Jacobian has entries that are NaN or infinite. */
 export class NonFiniteError extends HeddleError {

@@ -24,6 +24,6 @@ export function objectiveProblem<X>(fun: ObjectiveFunction<X>, options: CallOpti
       live = await fun.jacobian(x, live === undefined ? options : { ...options, out: live });
       return live;
     },
-    objectives: fun.objectives.map(({ name, start, end }) => ({ name, rows: [start, end] })),
+    objectives: fun.objectives,
   };
 }

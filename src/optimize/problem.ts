@@ -3,6 +3,8 @@
  * functions on a pool all adapt to this interface, so that the optimizer is written once.
  */
 
+import type { ObjectiveRows } from "../objectives/objectiveFunction.js";
+
 /** A value, or the promise of one. */
 export type MaybePromise<T> = T | PromiseLike<T>;
 
@@ -19,12 +21,6 @@ export function after<T, U>(value: MaybePromise<T>, next: (value: T) => U): Mayb
 /** A Jacobian that is read through whoever holds it. */
 export interface JacobianSource {
   readonly data: Float64Array;
-}
-
-/** The rows `[start, end)` of the residual that one objective contributes. */
-export interface ObjectiveRows {
-  readonly name: string;
-  readonly rows: readonly [start: number, end: number];
 }
 
 /** Minimise `½‖residual(x)‖²`, or a robust form of it, over `x` of `dimX` numbers. */
