@@ -8,10 +8,12 @@ import { registerExports } from "./closure/exports.js";
 import { sharedArray } from "./closure/shared-array.js";
 import { parallelFor } from "./executor/parallel-for.js";
 import { createPool } from "./executor/pool.js";
+import "./objectives/codec.js";
 import { Objective, objective } from "./objectives/objective.js";
 import { ObjectiveFunction, objectiveFunction } from "./objectives/objectiveFunction.js";
 import { Parameters, parameters } from "./objectives/parameters.js";
 import { sequential, SyncFunction } from "./objectives/sequential.js";
+import { curveFit } from "./optimize/curveFit.js";
 import { leastSquares } from "./optimize/leastSquares.js";
 
 /** The version of this package. */
@@ -35,10 +37,11 @@ registerExports({
   sequential,
   SyncFunction,
   leastSquares,
+  curveFit,
 });
 
 export { registerCodec } from "./closure/codec.js";
-export type { Codec, DecodeContext, EncodeContext } from "./closure/codec.js";
+export type { Codec, DecodeContext, EncodeContext, Scratch } from "./closure/codec.js";
 export { sharedArray } from "./closure/shared-array.js";
 export type { SharedArray } from "./closure/shared-array.js";
 export { parallelFor } from "./executor/parallel-for.js";

@@ -3,7 +3,7 @@ import type { DType, StorageOf } from "../base/dtype.js";
 import type { Shape } from "../base/shape.js";
 import { registerOwnCodec } from "../closure/codec.js";
 import "../closure/codecs.js";
-import { fromData, NDArray } from "./ndarray.js";
+import { fromData, NDArray, payloadOf } from "./ndarray.js";
 
 registerOwnCodec<NDArray>({
   name: "NDArray",
@@ -12,7 +12,9 @@ registerOwnCodec<NDArray>({
     if (value.traced)
       context.refuse("an array that is being traced", "return the array from the traced function first");
     const { dtype, shape } = value;
-    return { dtype, shape, data: context.encode(value.data, ".data") };
+    // Leased memory changes under the array on the other side.
+    const data = payloadOf(value).kind === "leased" ? value.data.slice() : value.data;
+    return { dtype, shape, data: context.encode(data, ".data") };
   },
   decode: (wire, context) => {
     const { dtype, shape, data } = wire as { dtype: DType; shape: Shape; data: unknown }; // As encoded above.

@@ -20,6 +20,8 @@ export type Captures = Readonly<Record<string, unknown>>;
 export interface CapturedBody {
   readonly body: BodyWire;
   readonly items: readonly unknown[] | undefined;
+  /** Bytes of scratch memory that a rank's values need. */
+  readonly scratchBytes: number;
 }
 
 const mutatingMethods: Readonly<Record<string, readonly string[]>> = {
@@ -201,10 +203,12 @@ export function captureBody(
       refuse: (found, remedy) => {
         throw new CaptureError({ operation, argument: `the decoder of codec "${name}"`, found, remedy });
       },
+      reserve: () => undefined,
     });
   }
   return {
     body: { source: { text, strict, names: wanted, imports }, captures: encoded, decoders },
     items: encodedItems,
+    scratchBytes: encoder.scratchBytes,
   };
 }

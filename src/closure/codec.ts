@@ -12,6 +12,16 @@ export interface EncodeContext {
   readonly path: string;
   /** Refuses the value. */
   refuse(found: string, remedy: string): never;
+  /** Asks for bytes of the shared heap that the other side may use while the body runs; see `DecodeContext.scratch`. */
+  reserve(bytes: number): void;
+}
+
+/** Shared memory that belongs to one rank while a body runs. */
+export interface Scratch {
+  /** The heap's memory: a shared `WebAssembly.Memory`. */
+  readonly memory: unknown;
+  readonly address: number;
+  readonly bytes: number;
 }
 
 /** What a codec is given to decode with. */
@@ -19,6 +29,8 @@ export interface DecodeContext {
   decode(part: unknown): unknown;
   /** Makes the value known before its parts are decoded, so that they may refer to it. */
   hold(value: unknown): void;
+  /** The largest of what was reserved when encoding; one value at a time may use it. */
+  readonly scratch: Scratch | undefined;
 }
 
 /** How one kind of value crosses. */
@@ -119,6 +131,8 @@ const remedies: Readonly<Record<string, string>> = {
 export class Encoder {
   /** Decoders of codecs that the other side may not know, by name. */
   readonly foreign = new Map<string, Codec>();
+  /** The most bytes of scratch memory that a value asked for. */
+  scratchBytes = 0;
   readonly #operation: string;
   readonly #known = new Map<unknown, Encoded>();
 
@@ -154,6 +168,9 @@ export class Encoder {
       path,
       encode: (part, step) => this.encode(part, path + step),
       refuse,
+      reserve: (bytes) => {
+        this.scratchBytes = Math.max(this.scratchBytes, bytes);
+      },
     });
     return encoded;
   }
@@ -165,10 +182,12 @@ export type ForeignDecoders = ReadonlyMap<string, Codec["decode"]>;
 /** Values of one message, put together again. */
 export class Decoder {
   readonly #foreign: ForeignDecoders;
+  readonly #scratch: Scratch | undefined;
   readonly #known = new Map<unknown, unknown>();
 
-  constructor(foreign: ForeignDecoders = new Map()) {
+  constructor(foreign: ForeignDecoders = new Map(), scratch?: Scratch) {
     this.#foreign = foreign;
+    this.#scratch = scratch;
   }
 
   decode(data: unknown): unknown {
@@ -186,6 +205,7 @@ export class Decoder {
     const value = decode(d, {
       decode: (part) => this.decode(part),
       hold: (early) => this.#known.set(data, early),
+      scratch: this.#scratch,
     });
     this.#known.set(data, value);
     return value;

@@ -48,6 +48,8 @@ export interface LoopJob {
   readonly member: number;
   readonly members: number;
   readonly task: number;
+  /** Memory of the heap that the rank's values may use. */
+  readonly scratch?: { readonly address: number; readonly bytes: number };
   /** The loop's words: an address in the heap, or a buffer of their own. */
   readonly words: number | SharedArrayBuffer;
 }

@@ -11,6 +11,8 @@ import { compileClosed } from "../closure/functions.js";
 import type { LoopJob, LoopReply, Schedule } from "../closure/job.js";
 import { loopWord } from "../closure/job.js";
 import type { AnyFunction } from "../closure/source.js";
+import type { Heap } from "../heap/heap.js";
+import { sharedHeap } from "../heap/heap.js";
 import { runLoop } from "../rank/loop.js";
 import { isRankThread } from "../rank/thread.js";
 import { controlFloat } from "../transports/words.js";
@@ -135,7 +137,9 @@ async function runHere(prepared: PreparedLoop, options: LoopOptions): Promise<Fl
   const buffer = new SharedArrayBuffer(4 * loopWord.count);
   const words = new Int32Array(buffer);
   const call = { loop: 0, task: 0, words: buffer };
-  const job = structuredClone(jobOf(prepared, call, 0, 1, new Map(), undefined, 0));
+  const heap = sharedHeap();
+  const scratch = scratchFor(heap, captured);
+  const job = { ...structuredClone(jobOf(prepared, call, 0, 1, new Map(), undefined, 0)), ...scratch?.part };
   const controller = new AbortController();
   const giveUp = (): void => {
     Atomics.store(words, loopWord.cancel, 1);
@@ -146,6 +150,7 @@ async function runHere(prepared: PreparedLoop, options: LoopOptions): Promise<Fl
     const ran = runLoop(job, {
       rank: 0,
       words,
+      memory: heap.memory,
       locals: localsHere,
       controller,
       hold: () => {},
@@ -159,7 +164,23 @@ async function runHere(prepared: PreparedLoop, options: LoopOptions): Promise<Fl
     return gather(range.count, [reply], captured);
   } finally {
     signal?.removeEventListener("abort", giveUp);
+    scratch?.free();
   }
+}
+
+/** Memory that one rank's values may use while the loop runs. */
+function scratchFor(
+  heap: Heap,
+  { scratchBytes: bytes }: CapturedBody,
+): { readonly part: Pick<LoopJob, "scratch">; free(): void } | undefined {
+  if (bytes === 0) return undefined;
+  const block = heap.allocate(bytes, "scratch memory of a loop");
+  return {
+    part: { scratch: { address: block.address, bytes } },
+    free: () => {
+      block.free();
+    },
+  };
 }
 
 const localsHere = new Map<string, unknown>();
@@ -215,6 +236,7 @@ async function runOnPool(
     context.onGiveUp(cancel);
     const progress = options.onProgress;
     const report = (): void => progress?.(Atomics.load(words, loopWord.done), range.count);
+    const scratches = ranks.map(() => scratchFor(core.heap, captured));
     const timer = progress === undefined ? undefined : setInterval(report, 50);
     try {
       const settled = await Promise.allSettled(
@@ -229,7 +251,7 @@ async function runOnPool(
             rank,
           );
           // Ranks beyond those that share the rest run what they hold, and nothing else.
-          const limited = rank < sharing ? job : { ...job, shared: 0 };
+          const limited = { ...job, ...scratches[member]?.part, ...(rank < sharing ? {} : { shared: 0 }) };
           try {
             const reply = await core.transport.link(rank).evaluate(limited);
             if (reply.failure !== undefined) cancel();
@@ -254,6 +276,7 @@ async function runOnPool(
     } finally {
       clearInterval(timer);
       block.free();
+      for (const scratch of scratches) scratch?.free();
     }
   });
 }

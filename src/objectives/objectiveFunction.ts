@@ -243,5 +243,5 @@ export async function objectiveFunction<const X extends ArrayTree>(
 ): Promise<ObjectiveFunction<CoefficientsOf<X>>> {
   const { layout, entries } = buildEntries("objectiveFunction", objectives, options.x);
   const pool = options.pool ?? (await defaultPool());
-  return new ObjectiveFunction(layout, entries, new PoolEngine(pool, entries, layout));
+  return new ObjectiveFunction(layout, entries, new PoolEngine(pool, entries, layout, objectives));
 }

@@ -7,12 +7,16 @@ import type { Storage } from "../base/dtype.js";
 import { ArgumentError, DTypeError } from "../base/errors.js";
 import type { Pool } from "../executor/pool.js";
 import type { ResidentPlan } from "../executor/resident.js";
+import { sharedHeap } from "../heap/heap.js";
 import type { Engine, EvaluateOptions, FunctionResult } from "./engine.js";
 import type { Entry } from "./entry.js";
 import type { Layout } from "./layout.js";
+import { placeEntry } from "./localEngine.js";
+import type { Objective } from "./objective.js";
 import { dataRegion, extraRegion, gradientRegion, methodPlan, placeEntries } from "./plans.js";
 import type { Method } from "./programs.js";
 import type { FunctionReport } from "./report.js";
+import { announce, residencyId } from "./residency.js";
 import { bytesOfEntry, makeReport } from "./report.js";
 
 function floats(region: Storage): Float64Array {
@@ -46,13 +50,15 @@ export class PoolEngine implements Engine {
   readonly #plans = new Map<Method, Promise<ResidentPlan>>();
   /** Arrays that read a plan's regions in place, by method. */
   readonly #leases = new Map<Method, Lease[]>();
+  /** What takes back that the ranks hold the objectives. */
+  readonly #withdrawals: (() => void)[] = [];
   readonly #since = performance.timeOrigin + performance.now();
   readonly #busyBefore: readonly number[];
   #calls = 0;
   /** Milliseconds of the calls so far. */
   #elapsed = 0;
 
-  constructor(pool: Pool, entries: readonly Entry[], layout: Layout) {
+  constructor(pool: Pool, entries: readonly Entry[], layout: Layout, objectives: readonly Objective[]) {
     const { ranks } = pool.report();
     requireRanks(entries, ranks.length);
     this.pool = pool;
@@ -60,6 +66,22 @@ export class PoolEngine implements Engine {
     this.#layout = layout;
     this.placement = placeEntries(entries, ranks.length);
     this.#busyBefore = ranks.map(({ busy }) => busy);
+    entries.forEach((entry, i) => {
+      let placed: ReturnType<typeof placeEntry> | undefined;
+      const residency = {
+        id: residencyId(),
+        pool,
+        rank: at(this.placement, i),
+        entry,
+        layout,
+        placed: () => (placed ??= placeEntry(sharedHeap(), entry, layout.size)),
+      };
+      const withdraw = announce(at(objectives, i), residency);
+      this.#withdrawals.push(() => {
+        withdraw();
+        for (const block of placed?.blocks ?? []) block.free();
+      });
+    });
   }
 
   #plan(method: Method): Promise<ResidentPlan> {
@@ -169,6 +191,7 @@ export class PoolEngine implements Engine {
   }
 
   async dispose(): Promise<void> {
+    for (const withdraw of this.#withdrawals) withdraw();
     const plans = await Promise.allSettled(this.#plans.values());
     await Promise.all(
       plans.map(async (plan) => (plan.status === "fulfilled" ? plan.value.dispose() : undefined)),

@@ -13,6 +13,8 @@ import { Chunks } from "./chunks.js";
 export interface LoopHost {
   readonly rank: number;
   readonly words: Int32Array;
+  /** The shared heap. */
+  readonly memory: WebAssembly.Memory;
   /** Kept for the pool's life, for `ctx.local`. */
   readonly locals: Map<string, unknown>;
   /** Aborted when the loop is given up. */
@@ -60,7 +62,8 @@ export async function runLoop(job: LoopJob, host: LoopHost): Promise<LoopReply> 
       return [name, decode as (data: unknown) => unknown]; // A decoder, by the contract of codecs.
     }),
   );
-  const decoder = new Decoder(decoders);
+  const scratch = job.scratch === undefined ? undefined : { ...job.scratch, memory: host.memory };
+  const decoder = new Decoder(decoders, scratch);
   const captures: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(job.body.captures as Record<string, unknown>)) {
     captures[name] = decoder.decode(value);

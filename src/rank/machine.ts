@@ -127,6 +127,7 @@ export class RankMachine implements RankService {
       return await runLoop(job, {
         rank: this.#setup.rank,
         words: new Int32Array(buffer, address, loopWord.count),
+        memory: this.#setup.heap,
         locals: this.#locals,
         controller,
         hold: (index, end) => {
