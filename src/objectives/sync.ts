@@ -141,6 +141,8 @@ export class SyncEvaluator {
 
   /** Blocks of columns in their places; zeros elsewhere. */
   #spread(blocks: readonly Float64Array[], rows: number, dimX: number): Float64Array {
+    const [only] = blocks;
+    if (only?.length === rows * dimX) return only.slice();
     const result = new Float64Array(rows * dimX);
     this.#objective.leaves.forEach(({ start, size }, i) => {
       const block = at(blocks, i);
