@@ -80,19 +80,32 @@ describe("the packed tarball", { timeout: 200_000 }, () => {
 
   it("works from an ES module", async () => {
     const program = `
-      import * as heddle from "heddle";
-      console.log(Object.keys(heddle).length > 0);
+      import { createPool, leastSquares, np, objective, objectiveFunction, parallelFor } from "heddle";
+      const pool = await createPool({ ranks: 2 });
+      const list = [objective((c) => c.mul(c), { target: 4 }), objective((c) => np.sum(c), { target: 4, rank: 1 })];
+      const fun = await objectiveFunction(list, { x: [1, 1], pool });
+      console.log((await fun.jacobian([1, 2])).toArray());
+      const fit = await leastSquares(fun, [1, 1]);
+      console.log(fit.success, [...fit.x].map((value) => value.toFixed(6)));
+      console.log(await parallelFor(3, (i, { k }) => i * k, { with: { k: 2 }, pool }));
+      console.log(pool.report().plans.every(({ programs }) => programs.every(({ backend }) => backend === "wasm")));
+      await pool.close();
     `;
     await writeFile(join(project, "module.mjs"), program);
-    expect(await runIn(project, process.execPath, "module.mjs")).toBe("true\n");
+    expect(await runIn(project, process.execPath, "module.mjs")).toBe(
+      "[ [ 2, 0 ], [ 0, 4 ], [ 1, 1 ] ]\ntrue [ '2.000000', '2.000000' ]\nFloat64Array(3) [ 0, 2, 4 ]\ntrue\n",
+    );
   });
 
   it("works from CommonJS", async () => {
     const program = `
-      import("heddle").then((heddle) => console.log(Object.keys(heddle).length > 0));
+      import("heddle").then(({ np, sequential, objective }) => {
+        const fun = sequential([objective((c) => np.sin(c))], { x: [0] });
+        console.log(fun.sync.jacobian([0]).item());
+      });
     `;
     await writeFile(join(project, "common.cjs"), program);
-    expect(await runIn(project, process.execPath, "common.cjs")).toBe("true\n");
+    expect(await runIn(project, process.execPath, "common.cjs")).toBe("1\n");
   });
 
   it("lets nobody reach its internals by path", async () => {
@@ -119,7 +132,21 @@ describe("the packed tarball", { timeout: 200_000 }, () => {
     };
     const program = `
       import * as heddle from "heddle";
-      export const names: string[] = Object.keys(heddle);
+      import { createPool, leastSquares, np, objective, objectiveFunction, parameters } from "heddle";
+      const p = parameters({ wall: [1, 2], coil: 3 });
+      const near = p.objective(["wall"], ({ wall }) => np.tanh(wall).mul(2), { name: "near", target: [1, 2] });
+      const far = objective((x: { coil: heddle.NDArray }, { k }) => x.coil.mul(k), { data: { k: [1, 2] } });
+      export async function solve(): Promise<number> {
+        await using pool = await createPool({ ranks: 2 });
+        const fun = await objectiveFunction([near, far], { x: p, pool });
+        const gradient = await fun.gradient(p);
+        const fit = await leastSquares(fun, p, { verbose: 0 });
+        return gradient.wall.size + fit.solution.coil.item();
+      }
+      // @ts-expect-error There is no such part.
+      p.objective(["roof"], () => 1);
+      // @ts-expect-error There is no such option.
+      objective((c) => c, { targets: 1 });
       // @ts-expect-error The namespace is typed, not \`any\`.
       heddle.noSuchExport;
     `;
