@@ -15,6 +15,7 @@ import { Parameters, parameters } from "./objectives/parameters.js";
 import { sequential, SyncFunction } from "./objectives/sequential.js";
 import { curveFit } from "./optimize/curveFit.js";
 import { leastSquares } from "./optimize/leastSquares.js";
+import { NonFiniteError } from "./optimize/nonFinite.js";
 
 /** The version of this package. */
 export const version = "0.1.0";
@@ -38,6 +39,7 @@ registerExports({
   SyncFunction,
   leastSquares,
   curveFit,
+  NonFiniteError,
 });
 
 export { registerCodec } from "./closure/codec.js";
@@ -124,7 +126,7 @@ export type { DType } from "./base/dtype.js";
 export type { Shape } from "./base/shape.js";
 export { curveFit } from "./optimize/curveFit.js";
 export type { CurveFitOptions, CurveFitResult, PlainCurveFitOptions } from "./optimize/curveFit.js";
-export { NonFiniteError } from "./optimize/nonFinite.js";
+export { NonFiniteError };
 export type { LossFunction, LossName } from "./optimize/loss.js";
 
 export type { DTypeOf, StrongOf } from "./arrays/input.js";
