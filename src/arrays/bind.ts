@@ -2,7 +2,6 @@
  * Where every operation on arrays passes through: concrete operands are computed at once, traced ones are recorded in
  * the innermost trace that any of them belongs to.
  */
-import type { Storage } from "../base/dtype.js";
 import { GraphError, LeakedTraceError } from "../base/errors.js";
 import type { Graph, NoParams, OpName, OpParams, ValueId } from "../ir/graph.js";
 import { formatAval } from "../ir/graph.js";
@@ -70,10 +69,7 @@ export function bind<K extends OpName>(op: K, inputs: readonly NDArray[], params
   // A nullary primitive's parameters are those of its own name.
   if (isNullary(op)) return fromStructure({ op, params } as unknown as Structure);
   const trace = innermostTrace(op, inputs);
-  if (trace === null) {
-    const out = applyEagerly(op, inputs.map(toHost), params);
-    return fromData(out.dtype, out.shape, out.data);
-  }
+  if (trace === null) return applyEagerly(op, inputs, params);
   const ids = inputs.map((x) => lift(trace, x));
   return fromTrace(trace, trace.builder.emit(op, ids, params));
 }
@@ -81,15 +77,6 @@ export function bind<K extends OpName>(op: K, inputs: readonly NDArray[], params
 /** Applies a primitive without parameters. */
 export function apply(op: PlainOp, ...inputs: readonly NDArray[]): NDArray {
   return bind(op, inputs, none);
-}
-
-/** A concrete array as backends read it. */
-export function toHost(x: NDArray): {
-  readonly dtype: NDArray["dtype"];
-  readonly shape: NDArray["shape"];
-  readonly data: Storage;
-} {
-  return { dtype: x.dtype, shape: x.shape, data: x.data };
 }
 
 /** Runs a graph on arrays, concrete or traced: each equation where its operands belong. */

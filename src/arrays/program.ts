@@ -3,21 +3,20 @@
  * copied out into arrays of their own.
  */
 import { at } from "../base/at.js";
-import type { DType, Storage } from "../base/dtype.js";
-import { itemSize, viewOf } from "../base/dtype.js";
+import type { Storage } from "../base/dtype.js";
+import { itemSize } from "../base/dtype.js";
 import { sizeOf } from "../base/shape.js";
 import { WasmBackend } from "../backends/wasm/backend.js";
 import type { Block } from "../heap/heap.js";
-import { freshBuffer, Heap } from "../heap/heap.js";
 import type { Executable } from "../ir/executable.js";
 import type { Aval, Graph } from "../ir/graph.js";
 import { hoistConstants } from "../transform/hoist.js";
+import { arena, viewAt } from "./arena.js";
 
 /** Programs that were not used lately give their memory back when all together hold more than this. */
 const budget = 512 * 1024 * 1024;
 
 const backend = new WasmBackend();
-let arena: Heap | null = null;
 /** Programs that hold memory, least recently used first. */
 const live = new Set<Program>();
 let held = 0;
@@ -62,15 +61,12 @@ export class Program {
     const bound = (this.#bound ??= this.#bind());
     live.delete(this);
     live.add(this);
-    const heap = (arena ??= new Heap());
-    const buffer = freshBuffer(heap.memory, bound.block.address + bound.bytes);
-    inputs.forEach((data, i) => viewAt(buffer, at(bound.inputs, i)).set(data));
+    inputs.forEach((data, i) => view(at(bound.inputs, i)).set(data));
     bound.step();
-    return bound.outputs.map((place) => viewAt(buffer, place).slice());
+    return bound.outputs.map((place) => view(place).slice());
   }
 
   #bind(): Bound {
-    const heap = (arena ??= new Heap());
     const graph = this.#graph;
     let bytes = 0;
     const place = (id: number): Place => {
@@ -83,19 +79,18 @@ export class Program {
     const workspace = bytes;
     bytes += roundUp(this.#executable.workspaceBytes);
     makeRoom(bytes);
-    const block = heap.allocate(bytes, "a compiled function");
+    const block = arena().allocate(bytes, "a compiled function");
     held += bytes;
     const move = ({ aval, offset }: Place): Place => ({ aval, offset: block.address + offset });
     const inputs = relative.inputs.map(move);
     const outputs = relative.outputs.map(move);
-    const step = this.#executable.bind(heap.memory, {
+    const step = this.#executable.bind(arena().memory, {
       inputs,
       outputs,
       workspace: block.address + workspace,
     });
-    const buffer = freshBuffer(heap.memory, block.address + bytes);
     const own = inputs.length - this.#constants.length;
-    this.#constants.forEach((data, i) => viewAt(buffer, at(inputs, own + i)).set(data));
+    this.#constants.forEach((data, i) => view(at(inputs, own + i)).set(data));
     return { block, bytes, inputs, outputs, step };
   }
 
@@ -116,6 +111,6 @@ function makeRoom(bytes: number): void {
   }
 }
 
-function viewAt(buffer: ArrayBufferLike, { aval, offset }: Place): Storage {
-  return viewOf<DType>(aval.dtype, buffer, offset, sizeOf(aval.shape));
+function view({ aval, offset }: Place): Storage {
+  return viewAt(aval, offset);
 }
