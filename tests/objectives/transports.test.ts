@@ -110,8 +110,8 @@ describe.each(transports)("%s", (_, options) => {
       same(await fun.residual(x), loop.sync.residual(x));
       same(await fun.jacobian(x), loop.sync.jacobian(x));
       const both = await fun.linearize(x);
-      same(both.residual, loop.sync.linearize(x).residual);
-      same(both.jacobian, loop.sync.linearize(x).jacobian);
+      same(both.residual, loop.sync.residual(x));
+      same(both.jacobian, loop.sync.jacobian(x));
       same(await fun.jvp(x, v), loop.sync.jvp(x, v));
       same(await fun.vjp(x, w), loop.sync.vjp(x, w));
       same(await fun.gradient(x), loop.sync.gradient(x));
@@ -180,8 +180,7 @@ test("two calls at once on one pool queue, and both are right", async () => {
   const results = await Promise.all(others.map((x) => fun.linearize(x)));
   results.forEach(({ residual, jacobian }, i) => {
     const x = others[i] ?? point;
-    const wanted = loop.sync.linearize(x);
-    expect(residual.data).toEqual(wanted.residual.data);
-    expect(jacobian.data).toEqual(wanted.jacobian.data);
+    expect(residual.data).toEqual(loop.sync.residual(x).data);
+    expect(jacobian.data).toEqual(loop.sync.jacobian(x).data);
   });
 });

@@ -13,6 +13,8 @@ import { fuseNests } from "./fuse.js";
 import type { Nest } from "./fuse.js";
 import { chooseMaterialized, liveEquations, loweringOf } from "./materialize.js";
 import { kernelName } from "./name.js";
+import type { ReductionOrder } from "./order.js";
+import { reductionOrder } from "./order.js";
 import { IndexAlgebra, linearIn } from "./polynomial.js";
 import type { Buffer, Kernel, Loop, Panel, Program, Statement } from "./program.js";
 import { forEachScalar, forEachStatement, isDivisionFree, valuesOf } from "./program.js";
@@ -230,7 +232,8 @@ class Lowering {
     const empty = reduced.some((extent) => extent.kind === "const" && extent.value === 0);
     const zero = equation.op === "contract" || empty ? 0 : -0;
     const identity = { add: zero, mul: 1, max: lowest(dtype), min: highest(dtype) }[lowering.combine];
-    const panels = this.#panels({ loops: inner.loops, value }, loops);
+    const order = reductionOrder(equation, inputs);
+    const panels = this.#panels({ loops: inner.loops, value, order }, loops);
     const body: Statement[] = [
       {
         kind: "reduce",
@@ -240,6 +243,7 @@ class Lowering {
         identity,
         loops: inner.loops,
         value,
+        order,
         panels,
       },
       ...this.#store(places, index, { kind: "local", dtype, name: local }),
@@ -248,7 +252,7 @@ class Lowering {
   }
 
   #panels(
-    reduce: { readonly loops: readonly Loop[]; readonly value: Scalar },
+    reduce: { readonly loops: readonly Loop[]; readonly value: Scalar; readonly order: ReductionOrder },
     outer: readonly Loop[],
   ): Panel[] {
     const form = reductionForm(this.#algebra, reduce, outer);

@@ -4,6 +4,7 @@
  */
 import type { DType } from "../../base/dtype.js";
 import type { Index, Scalar } from "../../ir/kernel.js";
+import type { ReductionOrder } from "./order.js";
 import type { IndexAlgebra } from "./polynomial.js";
 
 /** Memory that kernels read or write: an input or output, by position, or a temporary at an offset of the workspace. */
@@ -44,6 +45,8 @@ export type Statement =
       readonly identity: number;
       readonly loops: readonly Loop[];
       readonly value: Scalar;
+      /** In which order terms are added; every printer must keep it. */
+      readonly order: ReductionOrder;
       /** Temporaries into which a tiled reduction may first copy what some loads read, for a block of columns. */
       readonly panels: readonly Panel[];
     }

@@ -18,9 +18,9 @@ export function panelColumns(dtype: DType): number {
   return 64 / itemSize(dtype);
 }
 
-/** How to run a reduction. */
+/** How to run a reduction; each form keeps the reduction's order. */
 export type ReductionForm =
-  /** Plain loops. */
+  /** Plain loops, over one total or over the partial results that lanes would hold. */
   | { readonly kind: "scalar" }
   /** Lanes along the innermost reduced index, combined at the end. */
   | { readonly kind: "dot" }
@@ -50,7 +50,7 @@ const extentOf = (loop: Loop): number => (loop.extent.kind === "const" ? loop.ex
 /** The form of a reduction inside `outer` loops. */
 export function reductionForm(
   algebra: IndexAlgebra,
-  reduce: Pick<Reduce, "loops" | "value">,
+  reduce: Pick<Reduce, "loops" | "value" | "order">,
   outer: readonly Loop[],
 ): ReductionForm {
   const scalar: ReductionForm = { kind: "scalar" };
@@ -69,7 +69,10 @@ export function reductionForm(
 
   const along = (load: Load, loop: Loop): Stride => strideOf(algebra, load.offset, loop.index);
   const alongK = loads.map((load) => along(load, k));
-  const dots = alongK.every((stride) => stride !== "other") && alongK.includes("unit");
+  if (reduce.order === "lanes") {
+    const dots = alongK.every((stride) => stride !== "other") && alongK.includes("unit");
+    return dots ? { kind: "dot" } : scalar;
+  }
   const j = outer[outer.length - 1];
   if (j !== undefined) {
     const i = outer[outer.length - 2];
@@ -81,9 +84,9 @@ export function reductionForm(
       return { kind: "tile", rows: true, packed };
     }
     const alongJ = loads.map((load) => along(load, j));
-    if (!dots && alongJ.every((stride) => stride !== "other") && alongJ.includes("unit")) {
+    if (alongJ.every((stride) => stride !== "other") && alongJ.includes("unit")) {
       return { kind: "tile", rows: false, packed: [] };
     }
   }
-  return dots ? { kind: "dot" } : scalar;
+  return scalar;
 }

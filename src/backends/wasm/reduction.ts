@@ -17,9 +17,19 @@ import { combineInstructions, pushSplat, vectorLanes } from "./vector.js";
 
 type Reduce = Extract<Statement, { kind: "reduce" }>;
 
-/** The dtype in which partial results are kept: long f32 sums keep counting in f64. */
-export function accumulatorOf(statement: Pick<Reduce, "dtype" | "combine">): DType {
-  const widens = statement.combine === "add" || statement.combine === "mul";
+/** True if the result depends on the order of the terms. */
+function rounds({ dtype, combine }: Pick<Reduce, "dtype" | "combine">): boolean {
+  return (dtype === "float64" || dtype === "float32") && (combine === "add" || combine === "mul");
+}
+
+/** True if partial results must be kept apart as lanes keep them; axes of extent 1 have no loops. */
+function turns(statement: Pick<Reduce, "dtype" | "combine" | "order" | "loops">): boolean {
+  return statement.order === "lanes" && rounds(statement) && statement.loops.length > 0;
+}
+
+/** The dtype in which partial results of lanes are combined: long f32 sums keep counting in f64. */
+function accumulatorOf(statement: Pick<Reduce, "dtype" | "combine" | "order">): DType {
+  const widens = statement.order === "lanes" && rounds(statement);
   return statement.dtype === "float32" && widens ? "float64" : statement.dtype;
 }
 
@@ -53,11 +63,9 @@ export function pushReduction(emitter: Emitter, statement: Reduce, form: Reducti
   pushConstant(code, wide, statement.identity);
   code.set(total);
   const lanes = form.kind === "dot" ? lanesAlong(emitter, statement) : null;
-  if (lanes === null) {
-    nest(emitter, statement.loops, () => accumulate(emitter, statement, wide, total));
-  } else {
-    pushDot(emitter, statement, lanes, wide, total);
-  }
+  if (lanes !== null) pushDot(emitter, statement, lanes, wide, total);
+  else if (turns(statement)) pushPartials(emitter, statement, wide, total);
+  else nest(emitter, statement.loops, () => accumulate(emitter, statement, wide, total));
   if (wide === statement.dtype) return emitter.define(statement.local, statement.dtype, total);
   const result = code.local(stackType[statement.dtype]);
   code.get(total);
@@ -73,6 +81,57 @@ function accumulate(emitter: Emitter, statement: Reduce, wide: DType, total: Loc
   pushConversion(code, statement.dtype, wide);
   pushCombine(code, statement.combine, wide);
   code.set(total);
+}
+
+/** What `pushDot` computes, one term at a time: for terms that no vector can hold. */
+function pushPartials(emitter: Emitter, statement: Reduce, wide: DType, total: Local): void {
+  const { code } = emitter;
+  const { dtype, combine } = statement;
+  const k = last(statement.loops);
+  const lanes: Lanes = dtype === "float64" ? 2 : 4;
+  const sums = Array.from({ length: partials * lanes }, () => code.local(stackType[dtype]));
+  for (const sum of sums) {
+    pushConstant(code, dtype, statement.identity);
+    code.set(sum);
+  }
+  // The partial result in turn is the first; each takes its place behind the others.
+  const rotate = (from: Bound, to: Bound, count: number): void => {
+    const turning = sums.slice(0, count);
+    const next = code.local(stackType[dtype]);
+    emitter.loop(k.index, from, to, 1, new Set(), () => {
+      code.get(at(turning, 0));
+      emitter.push(statement.value);
+      pushCombine(code, combine, dtype);
+      code.set(next);
+      turning.forEach((sum, position) => {
+        code.get(turning[position + 1] ?? next);
+        code.set(sum);
+      });
+    });
+  };
+  nest(emitter, statement.loops.slice(0, -1), () => {
+    const extent = emitter.bound(k.extent);
+    const blocks = emitter.roundDown(extent, partials * lanes);
+    const whole = emitter.roundDown(extent, lanes);
+    rotate({ constant: 0 }, blocks, partials * lanes);
+    rotate(blocks, whole, lanes);
+    emitter.loop(k.index, whole, extent, 1, new Set(), () => accumulate(emitter, statement, wide, total));
+  });
+  for (let stride = partials / 2; stride >= 1; stride /= 2) {
+    for (let i = 0; i < stride * lanes; i++) {
+      code.get(at(sums, i));
+      code.get(at(sums, i + stride * lanes));
+      pushCombine(code, combine, dtype);
+      code.set(at(sums, i));
+    }
+  }
+  for (let lane = 0; lane < lanes; lane++) {
+    code.get(total);
+    code.get(at(sums, lane));
+    pushConversion(code, dtype, wide);
+    pushCombine(code, combine, wide);
+    code.set(total);
+  }
 }
 
 /** The lanes of a reduction along its innermost index. */
