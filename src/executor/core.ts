@@ -209,7 +209,7 @@ export class PoolCore {
   close(): Promise<void> {
     this.#closing ??= (async () => {
       // A rank may be in a body that never ends: ending the threads is what makes the queue let go.
-      const drained = this.queue.close("the call");
+      const drained = this.queue.close();
       await this.transport.close();
       await drained;
       for (const residency of this.residents.values()) {

@@ -12,6 +12,7 @@ export interface CallContext {
 }
 
 interface Call {
+  readonly operation: string;
   readonly reject: (reason: Error) => void;
   readonly listeners: (() => void)[];
   givenUp: boolean;
@@ -41,7 +42,7 @@ export class CallQueue {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     const previous = this.#tail;
     return new Promise<T>((resolve, reject) => {
-      const call: Call = { reject, listeners: [], givenUp: false };
+      const call: Call = { operation, reject, listeners: [], givenUp: false };
       this.#calls.add(call);
       const onAbort = (): void => {
         giveUp(call, signal?.reason as Error); // Any value: it is the caller's own.
@@ -74,9 +75,9 @@ export class CallQueue {
   }
 
   /** Gives up every call; later calls are refused. Answers when the running one has let go. */
-  async close(operation: string): Promise<void> {
+  async close(): Promise<void> {
     this.#closed = true;
-    for (const call of this.#calls) giveUp(call, closedError(operation));
+    for (const call of this.#calls) giveUp(call, closedError(call.operation));
     await this.#tail;
   }
 }
