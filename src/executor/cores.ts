@@ -15,7 +15,7 @@ export function coreOf(pool: unknown): PoolCore {
   if (core === undefined) {
     throw new ArgumentError({
       operation: "pool",
-      found: `a ${typeof pool}`,
+      found: typeof pool,
       expected: "what createPool() resolves to",
       remedy: "await createPool() first",
     });

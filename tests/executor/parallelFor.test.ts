@@ -328,7 +328,7 @@ describe.each<[string, PoolOptions, number]>([
       "a pool that is none",
       3,
       { pool: {} as unknown as Pool },
-      /pool: a object, expected what createPool\(\) resolves to/,
+      /pool: object, expected what createPool\(\) resolves to/,
     ],
     ["given values that are no object", 3, { with: 3 as unknown as object }, /options.with is number/],
   ])("refuses %s", async (_case, over, more, message) => {
