@@ -13,6 +13,7 @@ import { loopWord } from "../closure/job.js";
 import type { AnyFunction } from "../closure/source.js";
 import type { Heap } from "../heap/heap.js";
 import { sharedHeap } from "../heap/heap.js";
+import { LoopSignal } from "../rank/loop-signal.js";
 import { runLoop } from "../rank/loop.js";
 import { isRankThread } from "../rank/thread.js";
 import { controlFloat } from "../transports/words.js";
@@ -67,7 +68,7 @@ function jobOf(
   const { items } = captured;
   const shared = positions?.length ?? range.count;
   // A rank is only sent items that it may have to run.
-  const mine = new Set([...(positions ?? []), ...own]);
+  const mine = positions === undefined ? undefined : new Set([...positions, ...own]);
   return {
     ...call,
     body: captured.body,
@@ -75,9 +76,7 @@ function jobOf(
       "items" in range.iterations
         ? {
             kind: "items",
-            items: (items ?? []).map((item, i) =>
-              positions === undefined || mine.has(i) ? item : undefined,
-            ),
+            items: (items ?? []).map((item, i) => (mine === undefined || mine.has(i) ? item : undefined)),
           }
         : { kind: "range", ...range.iterations },
     shared,
@@ -140,10 +139,10 @@ async function runHere(prepared: PreparedLoop, options: LoopOptions): Promise<Fl
   const heap = sharedHeap();
   const scratch = scratchFor(heap, captured);
   const job = { ...structuredClone(jobOf(prepared, call, 0, 1, new Map(), undefined, 0)), ...scratch?.part };
-  const controller = new AbortController();
+  const loopSignal = new LoopSignal(words);
   const giveUp = (): void => {
     Atomics.store(words, loopWord.cancel, 1);
-    controller.abort(signal?.reason);
+    loopSignal.abort(signal?.reason);
   };
   signal?.addEventListener("abort", giveUp, { once: true });
   try {
@@ -152,7 +151,7 @@ async function runHere(prepared: PreparedLoop, options: LoopOptions): Promise<Fl
       words,
       memory: heap.memory,
       locals: localsHere,
-      controller,
+      signal: loopSignal,
       hold: () => {},
       chunkDone: () => onProgress?.(Atomics.load(words, loopWord.done), range.count),
     });

@@ -8,6 +8,7 @@ import type { LoopJob, LoopReply } from "../closure/job.js";
 import { loopWord } from "../closure/job.js";
 import type { AnyFunction } from "../closure/source.js";
 import { Chunks } from "./chunks.js";
+import type { LoopSignal } from "./loop-signal.js";
 
 /** What a rank brings to a loop. */
 export interface LoopHost {
@@ -18,7 +19,7 @@ export interface LoopHost {
   /** Kept for the pool's life, for `ctx.local`. */
   readonly locals: Map<string, unknown>;
   /** Aborted when the loop is given up. */
-  readonly controller: AbortController;
+  readonly signal: LoopSignal;
   /** Told which iterations the rank holds, so that they can be named if it is lost. */
   hold(index: number, end: number): void;
   /** Told of each chunk that is done. */
@@ -38,20 +39,6 @@ function turn(): Promise<void> {
 
 /** How long iterations may go on, in milliseconds, before the event loop is served. */
 const patience = 10;
-
-/** The signal of a body: it also sees, between turns of the event loop, that the loop was given up. */
-function loopSignal({ controller, words }: LoopHost): AbortSignal {
-  const { signal } = controller;
-  Object.defineProperty(signal, "aborted", {
-    get: () => {
-      const aborted = Reflect.get(AbortSignal.prototype, "aborted", signal);
-      if (aborted || Atomics.load(words, loopWord.cancel) === 0) return aborted;
-      controller.abort();
-      return true;
-    },
-  });
-  return signal;
-}
 
 /** Runs the iterations that fall to this rank. A body that throws ends the loop for everybody. */
 export async function runLoop(job: LoopJob, host: LoopHost): Promise<LoopReply> {
@@ -76,7 +63,9 @@ export async function runLoop(job: LoopJob, host: LoopHost): Promise<LoopReply> 
   const base = {
     rank: host.rank,
     numRanks: job.members,
-    signal: loopSignal(host),
+    get signal(): AbortSignal {
+      return host.signal.signal;
+    },
     local: (key: string, init: () => unknown): unknown => {
       if (!host.locals.has(key)) host.locals.set(key, init());
       return host.locals.get(key);

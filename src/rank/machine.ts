@@ -12,6 +12,7 @@ import { bindList } from "./bind.js";
 import { createDevice } from "./devices.js";
 import { faultHook } from "./faults.js";
 import { Interpreter, ringBell } from "./interpreter.js";
+import { LoopSignal } from "./loop-signal.js";
 import { runLoop } from "./loop.js";
 import { Timeline } from "./timeline.js";
 
@@ -38,7 +39,7 @@ export class RankMachine implements RankService {
   readonly #beforeRun: () => void;
   readonly #executables = new Map<string, Executable>();
   readonly #residents = new Map<number, Resident>();
-  readonly #loops = new Map<number, AbortController>();
+  readonly #loops = new Map<number, LoopSignal>();
   readonly #locals = new Map<string, unknown>();
 
   constructor(setup: RankSetup, threadId: number) {
@@ -119,17 +120,18 @@ export class RankMachine implements RankService {
     const address = typeof job.words === "number" ? job.words : 0;
     const buffer =
       typeof job.words === "number" ? freshBuffer(this.#setup.heap, address + 4 * loopWord.count) : job.words;
-    const controller = new AbortController();
-    this.#loops.set(job.loop, controller);
+    const words = new Int32Array(buffer, address, loopWord.count);
+    const signal = new LoopSignal(words);
+    this.#loops.set(job.loop, signal);
     const floats = this.#floats;
     this.#timeline.begin(job.task);
     try {
       return await runLoop(job, {
         rank: this.#setup.rank,
-        words: new Int32Array(buffer, address, loopWord.count),
+        words,
         memory: this.#setup.heap,
         locals: this.#locals,
-        controller,
+        signal,
         hold: (index, end) => {
           floats[controlFloat.index] = index;
           floats[controlFloat.chunkEnd] = end;

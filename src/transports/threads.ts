@@ -132,9 +132,27 @@ class RankThread {
     return valueOf(
       await this.#raced(() => {
         if (this.#control === undefined) throw this.#lostError("it was not started");
-        return ask(this.#control);
+        const asked = ask(this.#control);
+        // An idle event loop reads its mail by itself, and one that blocks looks at the word before it does.
+        Atomics.add(this.block.words, controlWord.attention, 1);
+        if (Atomics.load(this.block.words, controlWord.blocked) !== 0) this.notify();
+        return asked;
       }),
     );
+  }
+
+  /** Hands a step to the rank. */
+  command(plan: number): void {
+    const { words } = this.block;
+    Atomics.store(words, controlWord.plan, plan);
+    Atomics.add(words, controlWord.command, 1);
+    Atomics.add(words, controlWord.attention, 1);
+    this.notify();
+  }
+
+  /** Wakes the rank, whether it blocks or not. */
+  notify(): void {
+    Atomics.notify(this.block.words, controlWord.attention);
   }
 
   /** Runs `listener` when the thread ends; answers how to call that off. */
@@ -279,11 +297,7 @@ export function threads(setups: readonly RankSetup[], options: ThreadOptions): T
     );
     try {
       Atomics.store(pending, 0, called.length);
-      for (const { block } of called) {
-        Atomics.store(block.words, controlWord.plan, plan);
-        Atomics.add(block.words, controlWord.command, 1);
-        Atomics.notify(block.words, controlWord.command);
-      }
+      for (const thread of called) thread.command(plan);
       if (called.length < all.length) abandon(plan);
       if (!spin(() => Atomics.load(pending, 0) === 0, options.spin)) {
         for (;;) {

@@ -17,6 +17,10 @@ export const controlWord = {
   task: 4,
   /** Timeline entries written so far. */
   entries: 5,
+  /** Bumped by main with every command and with mail on the control channel: what an idle rank waits for. */
+  attention: 6,
+  /** 1 while the rank blocks its thread: it must be notified to read its mail. */
+  blocked: 7,
 } as const;
 
 /** Indices of 64-bit floats in a rank's control block. */

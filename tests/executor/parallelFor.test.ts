@@ -16,6 +16,7 @@ import {
   sharedArray,
 } from "heddle";
 import { at } from "#heddle/base/at";
+import { ring } from "../contracts/plans.js";
 
 const schedules: ScheduleOption[] = [
   "static",
@@ -420,6 +421,46 @@ describe("parallelFor on two threads", () => {
     await closing;
     await expect(parallelFor(2, (i) => i, { pool })).rejects.toThrow(/parallelFor: the pool is closed/);
     await expect(parallelFor(0, (i) => i, { pool })).rejects.toThrow(PoolClosedError);
+  });
+});
+
+describe("a rank between steps", () => {
+  it("goes on serving what bodies have started", async () => {
+    await using pool = await createPool({ ranks: 1 });
+    const ticks = sharedArray("int32", 1);
+    await parallelFor(
+      1,
+      (_i, { ticks: t, local }) => {
+        local("timer", () => setInterval(() => Atomics.add(t, 0, 1), 1));
+      },
+      { pool, with: { ticks } },
+    );
+    const { plan, arrays, expected } = ring(1);
+    const resident = await pool.load(plan);
+    const end = performance.now() + 500;
+    let steps = 0;
+    while (performance.now() < end) {
+      expect(await resident.run(arrays, (region) => [...region("y")])).toEqual(expected["y"]);
+      steps++;
+    }
+    expect(steps).toBeGreaterThan(100);
+    expect(ticks[0]).toBeGreaterThan(5);
+  });
+
+  it("answers at once, loops and steps in any order", async () => {
+    await using pool = await createPool({ ranks: 2 });
+    const { plan, arrays, expected } = ring(2);
+    const resident = await pool.load(plan);
+    for (let round = 0; round < 100; round++) {
+      if (round % 3 !== 0) {
+        expect(await resident.run(arrays, (region) => [...region("y")])).toEqual(expected["y"]);
+      } else {
+        expect(await parallelFor(3, (i, { round: r }) => i + r, { pool, with: { round } })).toEqual(
+          Float64Array.of(round, round + 1, round + 2),
+        );
+      }
+      if (round % 10 === 0) await new Promise((resolve) => setTimeout(resolve, round / 10));
+    }
   });
 });
 
