@@ -18,6 +18,7 @@ import { checkArrays } from "./inputs.js";
 import type { PoolSettings } from "./options.js";
 import type { PlacedPlan } from "./placement.js";
 import { placePlan, tasksOf } from "./placement.js";
+import { checkPrograms } from "./programs.js";
 import type { CallContext } from "./queue.js";
 import { CallQueue } from "./queue.js";
 import type { RankBlocks } from "./blocks.js";
@@ -113,6 +114,7 @@ export class PoolCore {
         remedy: "make a pool with more ranks, or plan for fewer",
       });
     }
+    checkPrograms(plan);
     checkArrays("pool.load", "constants", plan, "constant", constants);
     for (const [name, region] of Object.entries(plan.regions)) {
       if (region.role !== "constant" || Object.hasOwn(constants, name)) continue;

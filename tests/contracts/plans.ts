@@ -1,6 +1,7 @@
 // Plans for the transports' contract suite: every instruction occurs, and each plan says what must come out.
 import type { Storage } from "#heddle/base/dtype";
 import type { Graph } from "#heddle/ir/graph";
+import { hashGraph } from "#heddle/ir/hash";
 import { insertFrees } from "#heddle/plan/frees";
 import type { CollectiveInstruction, Instruction, Plan, PlanProgram, Region } from "#heddle/plan/plan";
 
@@ -16,12 +17,15 @@ export interface Case {
 
 const f64 = (...shape: number[]) => ({ dtype: "float64", shape }) as const;
 
+function withHash(program: Omit<PlanProgram<Graph>, "hash">): PlanProgram<Graph> {
+  return { ...program, hash: hashGraph(program.graph) };
+}
+
 /** tanh of a matrix times a vector. */
 export function tanhProgram(rows: number, columns: number, label: string): PlanProgram<Graph> {
-  return {
+  return withHash({
     inputs: [f64(rows, columns), f64(columns)],
     outputs: [f64(rows)],
-    hash: `tanh ${rows} ${columns}`,
     label,
     graph: {
       avals: [f64(rows, columns), f64(columns), f64(rows), f64(rows)],
@@ -33,15 +37,14 @@ export function tanhProgram(rows: number, columns: number, label: string): PlanP
       ],
       outputs: [3],
     },
-  };
+  });
 }
 
 /** x -> x + x */
 export function doubleProgram(...shape: number[]): PlanProgram<Graph> {
-  return {
+  return withHash({
     inputs: [f64(...shape)],
     outputs: [f64(...shape)],
-    hash: `double ${shape.join(",")}`,
     graph: {
       avals: [f64(...shape), f64(...shape)],
       inputs: [0],
@@ -49,7 +52,7 @@ export function doubleProgram(...shape: number[]): PlanProgram<Graph> {
       equations: [{ op: "add", params: {}, inputs: [0, 0], outputs: [1] }],
       outputs: [1],
     },
-  };
+  });
 }
 
 function matrix(rows: number, columns: number, seed: number): Float64Array {
@@ -166,10 +169,9 @@ function copy(input: string, output: string): Instruction {
 }
 
 function copyProgram(...shape: number[]): PlanProgram<Graph> {
-  return {
+  return withHash({
     inputs: [f64(...shape)],
     outputs: [f64(...shape)],
-    hash: `copy ${shape.join(",")}`,
     graph: {
       avals: [f64(...shape), f64(...shape)],
       inputs: [0],
@@ -177,7 +179,7 @@ function copyProgram(...shape: number[]): PlanProgram<Graph> {
       equations: [{ op: "stopGradient", params: {}, inputs: [0], outputs: [1] }],
       outputs: [1],
     },
-  };
+  });
 }
 
 type Parameters = CollectiveInstruction extends infer C
