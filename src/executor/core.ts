@@ -52,6 +52,7 @@ export class PoolCore {
   readonly #taskNumbers: Record<string, number> = Object.create(null) as Record<string, number>; // No inherited names.
   #nextPlan = 1;
   #nextLoop = 1;
+  readonly #closers: (() => void)[] = [];
   #closing: Promise<void> | undefined;
 
   constructor(settings: PoolSettings, heap: Heap, transport: Transport, blocks: RankBlocks) {
@@ -84,8 +85,10 @@ export class PoolCore {
     return this.#nextLoop++;
   }
 
+  /** Tells the user. What their listener throws is theirs to catch, and stops nothing here. */
   emit(event: PoolEvent): void {
-    this.settings.onEvent?.(event);
+    const { onEvent } = this.settings;
+    if (onEvent !== undefined) queueMicrotask(() => onEvent(event));
   }
 
   /** Queues a call; lost ranks are healed before it starts. */
@@ -208,8 +211,14 @@ export class PoolCore {
     }
   }
 
+  /** Runs `closer` when the pool is closed. */
+  onClose(closer: () => void): void {
+    this.#closers.push(closer);
+  }
+
   close(): Promise<void> {
     this.#closing ??= (async () => {
+      for (const closer of this.#closers) closer();
       // A rank may be in a body that never ends: ending the threads is what makes the queue let go.
       const drained = this.queue.close();
       await this.transport.close();

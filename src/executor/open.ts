@@ -66,6 +66,8 @@ export async function openPool(options: PoolOptions, overrides: OpenOverrides = 
     await core.close();
     throw error;
   }
-  settings.signal?.addEventListener("abort", () => void core.close(), { once: true });
+  const close = (): void => void core.close();
+  settings.signal?.addEventListener("abort", close, { once: true });
+  core.onClose(() => settings.signal?.removeEventListener("abort", close));
   return core;
 }

@@ -234,7 +234,16 @@ async function runOnPool(
     };
     context.onGiveUp(cancel);
     const progress = options.onProgress;
-    const report = (): void => progress?.(Atomics.load(words, loopWord.done), range.count);
+    let progressFailure: { readonly error: unknown } | undefined;
+    const report = (): void => {
+      if (progress === undefined || progressFailure !== undefined) return;
+      try {
+        progress(Atomics.load(words, loopWord.done), range.count);
+      } catch (error) {
+        progressFailure = { error };
+        cancel();
+      }
+    };
     const scratches = ranks.map(() => scratchFor(core.heap, captured));
     const timer = progress === undefined ? undefined : setInterval(report, 50);
     try {
@@ -267,6 +276,9 @@ async function runOnPool(
       if (failed !== undefined)
         throw rankError(failed.rank, failed.failure.error, { index: failed.failure.index });
       report();
+      // What the listener threw in between is the loop's failure.
+      const failure = progressFailure as { readonly error: unknown } | undefined;
+      if (failure !== undefined) throw failure.error;
       return gather(
         range.count,
         replies.map(({ reply }) => reply),

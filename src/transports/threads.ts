@@ -69,13 +69,28 @@ class KeepAlive {
   }
 }
 
-/** One life of one rank: from the start of its thread to its end. */
+/** A pool of one thread, which replaces the thread when it ends. */
+function makePool(entry: URL): Piscina<ThreadStart, RankInfo> {
+  const pool = new Piscina<ThreadStart, RankInfo>({
+    filename: entry.href,
+    name: "start",
+    minThreads: 1,
+    maxThreads: 1,
+    atomics: "disabled",
+    execArgv: workerFlags(),
+  });
+  // An uncaught error of an idle thread; its exit follows and is what counts.
+  pool.on("error", () => {});
+  return pool;
+}
+
+/** One rank with its thread, through as many lives as it has. */
 class RankThread {
   readonly setup: RankSetup;
   readonly block: ControlBlock;
   readonly #options: ThreadOptions;
   readonly #keepAlive: KeepAlive;
-  readonly #pool: Piscina<ThreadStart, RankInfo>;
+  #pool: Piscina<ThreadStart, RankInfo>;
   /** Told when the thread ends; each is dropped once it has been settled otherwise. */
   readonly #mourners = new Set<(reason: string) => void>();
   #control: Remote<RankControl> | undefined;
@@ -91,16 +106,7 @@ class RankThread {
     this.#options = options;
     this.#keepAlive = keepAlive;
     this.block = controlBlock(freshBuffer(setup.heap, setup.control + controlBytes), setup.control);
-    this.#pool = new Piscina({
-      filename: options.entry.href,
-      name: "start",
-      minThreads: 1,
-      maxThreads: 1,
-      atomics: "disabled",
-      execArgv: workerFlags(),
-    });
-    // An uncaught error of an idle thread; its exit follows and is what counts.
-    this.#pool.on("error", () => {});
+    this.#pool = makePool(options.entry);
   }
 
   /** Why the thread does not run, or `undefined` if it does. */
@@ -114,6 +120,11 @@ class RankThread {
   }
 
   async start(): Promise<void> {
+    if (this.#pool.threads.length === 0) {
+      // A thread that ended before it was ready is not replaced by its pool.
+      await this.#pool.destroy();
+      this.#pool = makePool(this.#options.entry);
+    }
     const [worker] = this.#pool.threads;
     if (worker === undefined) throw this.#lostError("its thread could not be started");
     this.#reason = undefined;

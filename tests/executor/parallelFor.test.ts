@@ -219,6 +219,18 @@ describe.each<[string, PoolOptions, number]>([
     expect(seen.at(-1)).toEqual([50, 50]);
   });
 
+  it("fails with what its listener throws", async () => {
+    const problem = new Error("no progress, please");
+    const call = parallelFor(50, (i) => i, {
+      pool,
+      onProgress: () => {
+        throw problem;
+      },
+    });
+    await expect(call).rejects.toBe(problem);
+    expect(await parallelFor(2, (i) => i, { pool })).toEqual(Float64Array.of(0, 1));
+  });
+
   it("rejects with index, rank, stack and cause when a body throws, and starts no more", async () => {
     const started = sharedArray("int32", 1);
     const error = await failureOf(
@@ -404,6 +416,26 @@ describe("parallelFor on two threads", () => {
     );
     expect(error.message).toMatch(/iteration 0 on rank 0: the rank was lost: TypeError: nobody caught this/);
     expect(await parallelFor(1, (i) => i, { pool })).toEqual(Float64Array.of(0));
+  });
+
+  it("heals a rank that ended while nobody asked anything of it", async () => {
+    await using pool = await createPool({ ranks: 2 });
+    const before = pool.ranks.map(({ threadId }) => threadId);
+    for (const how of ["exit", "throw"]) {
+      await parallelFor(
+        2,
+        (i, { how: way }) => {
+          setTimeout(() => {
+            if (way === "exit") process.exit(i);
+            throw new Error("later");
+          }, 20);
+        },
+        { pool, schedule: "static", with: { how } },
+      );
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      expect(await parallelFor(4, (i) => i, { pool })).toEqual(Float64Array.of(0, 1, 2, 3));
+    }
+    pool.ranks.forEach(({ threadId }, rank) => expect(threadId).not.toBe(before[rank]));
   });
 
   it("is ended by closing the pool, also in a body that never ends", async () => {

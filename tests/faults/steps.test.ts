@@ -8,12 +8,13 @@ import { PoolCore } from "#heddle/executor/core";
 import { adoptCore, coreOf } from "#heddle/executor/cores";
 import { openPool } from "#heddle/executor/open";
 import type { PoolOptions } from "#heddle/executor/options";
+import { resolveOptions } from "#heddle/executor/options";
 import type { PoolEvent } from "#heddle/executor/events";
 import { createPool, Pool } from "#heddle/executor/pool";
 import type { ResidentPlan } from "#heddle/executor/resident";
 import { Heap } from "#heddle/heap/heap";
 import { fault } from "#heddle/rank/faults";
-import { blocks, ring } from "../contracts/plans.js";
+import { blocks, cases, ring } from "../contracts/plans.js";
 
 const open: Pool[] = [];
 afterEach(async () => {
@@ -267,6 +268,34 @@ describe.each<[string, PoolOptions]>([
   });
 });
 
+describe("ranks of different kinds", () => {
+  it("work on one plan, to the same bits", async () => {
+    const kinds = await createPool({ ranks: [{ device: "wasm" }, { device: "deferred" }, {}] });
+    open.push(kinds);
+    expect(kinds.ranks.map(({ device }) => device)).toEqual(["wasm", "deferred", "wasm"]);
+    const same = await createPool({ ranks: 3, inProcess: true });
+    open.push(same);
+    for (const { plan, arrays } of cases(3))
+      expect(await kinds.run(plan, arrays)).toEqual(await same.run(plan, arrays));
+  });
+});
+
+describe("the environment", () => {
+  it("supplies defaults, and only defaults", () => {
+    const settings = (options: PoolOptions, environment: Record<string, string>): unknown[] => {
+      const { devices } = resolveOptions(options, environment);
+      return [devices.length, devices[0]];
+    };
+    const environment = { HEDDLE_NUM_RANKS: "3", HEDDLE_DEVICE: "reference" };
+    expect(settings({}, environment)).toEqual([3, "reference"]);
+    expect(settings({ ranks: 2, device: "wasm" }, environment)).toEqual([2, "wasm"]);
+    expect(settings({ ranks: [{ device: "deferred" }] }, environment)).toEqual([1, "deferred"]);
+    expect(settings({ ranks: 1 }, {})).toEqual([1, "wasm"]);
+    expect(() => resolveOptions({}, { HEDDLE_NUM_RANKS: "many" })).toThrow(/HEDDLE_NUM_RANKS is NaN/);
+    expect(() => resolveOptions({}, { HEDDLE_DEVICE: "webgpu" })).toThrow(/HEDDLE_DEVICE is "webgpu"/);
+  });
+});
+
 describe("createPool refuses", () => {
   it.each<[string, unknown, RegExp]>([
     ["no ranks", { ranks: 0 }, /createPool: ranks is 0, expected an integer from 1/],
@@ -316,6 +345,19 @@ describe("a program", () => {
 
   it("ends by itself with a pool that is idle", async () => {
     expect(await program(`await createPool({ ranks: 2 }); console.log("up")`)).toBe("up");
+  });
+
+  it("ends by itself after loops on the default pool", async () => {
+    const loop = `const { parallelFor } = await import("heddle"); console.log([...(await parallelFor(3, (i) => i))].join())`;
+    expect(await program(loop)).toBe("0,1,2");
+  });
+
+  it("ends with its own error when a listener of events throws", async () => {
+    const failing = program(`
+      const { parallelFor } = await import("heddle");
+      const pool = await createPool({ ranks: 1, onEvent: () => { throw new Error("from the listener"); } });
+      await parallelFor(1, () => process.exit(1), { pool }).catch(() => {});`);
+    await expect(failing).rejects.toThrow(/from the listener/);
   });
 
   it("has no thread, timer or handle after close", async () => {
