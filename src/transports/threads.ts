@@ -37,15 +37,19 @@ export interface ThreadOptions {
   readonly onLost: (rank: number, reason: string, task: number) => void;
 }
 
-/** Flags of the main process that stop a worker from starting. */
-function workerFlags(): string[] {
-  const flags: string[] = [];
-  for (let i = 0; i < process.execArgv.length; i++) {
-    const flag = at(process.execArgv, i);
-    if (/^(?:--eval|-e|--print|-p|-pe)$/.test(flag)) i++;
-    else if (!/^(?:--input-type|--inspect|--test|--watch)/.test(flag)) flags.push(flag);
-  }
-  return flags;
+const flagsWithValue = /^(?:--import|--require|-r|--loader|--experimental-loader|--conditions|-C)$/;
+const flags =
+  /^(?:--import|--require|--loader|--experimental-loader|--conditions|--disable-warning)=|^--(?:enable-source-maps|preserve-symlinks|no-warnings|experimental-strip-types|experimental-transform-types)$/;
+
+/**
+ * The flags of this process that a rank takes over: those that say how modules are found and loaded. Others are the
+ * whole process's already, or stop a worker from starting.
+ */
+export function workerFlags(execArgv: readonly string[]): string[] {
+  return execArgv.filter((flag, i) => {
+    const previous = i > 0 ? at(execArgv, i - 1) : "";
+    return flags.test(flag) || flagsWithValue.test(flag) || flagsWithValue.test(previous);
+  });
 }
 
 /** Keeps the process alive while somebody waits; shared words alone do not. */
@@ -77,7 +81,7 @@ function makePool(entry: URL): Piscina<ThreadStart, RankInfo> {
     minThreads: 1,
     maxThreads: 1,
     atomics: "disabled",
-    execArgv: workerFlags(),
+    execArgv: workerFlags(process.execArgv),
   });
   // An uncaught error of an idle thread; its exit follows and is what counts.
   pool.on("error", () => {});

@@ -14,6 +14,7 @@ import { createPool, Pool } from "#heddle/executor/pool";
 import type { ResidentPlan } from "#heddle/executor/resident";
 import { Heap } from "#heddle/heap/heap";
 import { fault } from "#heddle/rank/faults";
+import { workerFlags } from "#heddle/transports/threads";
 import { blocks, cases, ring } from "../contracts/plans.js";
 
 const open: Pool[] = [];
@@ -345,6 +346,20 @@ describe("a program", () => {
 
   it("ends by itself with a pool that is idle", async () => {
     expect(await program(`await createPool({ ranks: 2 }); console.log("up")`)).toBe("up");
+  });
+
+  it("starts ranks whatever flags it was started with", async () => {
+    const flags = [
+      "--max-old-space-size=512",
+      "--stack-trace-limit=50",
+      "--expose-gc",
+      "--enable-source-maps",
+      "--no-warnings",
+    ];
+    expect(await program(`await createPool({ ranks: 1 }); console.log("up")`, flags)).toBe("up");
+    expect(
+      workerFlags(["--import", "a", "-e", "b", "--import=c", "--max-old-space-size=1", "-C", "d"]),
+    ).toEqual(["--import", "a", "--import=c", "-C", "d"]);
   });
 
   it("ends by itself after loops on the default pool", async () => {
