@@ -3,13 +3,8 @@
  * syntax tree: what is declared where, and what each name refers to.
  */
 import type { AnyNode, Function as FunctionNode } from "acorn";
-
-/** Where a name that the function did not make itself comes from. */
-export type Origin =
-  /** From outside. */
-  | { readonly kind: "free"; readonly name: string }
-  /** From an argument: its position, and the properties followed to reach it. */
-  | { readonly kind: "argument"; readonly index: number; readonly path: readonly string[] };
+import type { Binding, Origin } from "./binding.js";
+import { follow, originOf, Scope } from "./binding.js";
 
 /** Something that changes a value from outside, or may. */
 export interface Write {
@@ -29,25 +24,6 @@ export interface Free {
   readonly usesThis: boolean;
   readonly usesSuper: boolean;
   readonly usesImportMeta: boolean;
-}
-
-/** What a declared name stands for: nothing from outside, or a part of an argument. */
-type Binding = Origin | "own";
-
-class Scope {
-  readonly names = new Map<string, Binding>();
-  readonly parent: Scope | undefined;
-  /** The scope that holds `var` declarations. */
-  readonly hoist: Scope;
-
-  constructor(parent: Scope | undefined, isFunction: boolean) {
-    this.parent = parent;
-    this.hoist = isFunction || parent === undefined ? this : parent.hoist;
-  }
-
-  find(name: string): Binding | undefined {
-    return this.names.get(name) ?? this.parent?.find(name);
-  }
 }
 
 /** A function's frame: arrow functions see the `this` of the one around them. */
@@ -379,18 +355,6 @@ class Analysis {
       if (!isFunction && !type.startsWith("Class")) this.#hoistVars(child, scope);
     }
   }
-}
-
-function follow(binding: Binding, name: string): Binding {
-  return binding === "own" || binding.kind === "free"
-    ? binding
-    : { ...binding, path: [...binding.path, name] };
-}
-
-function originOf(name: string, scope: Scope): Origin | undefined {
-  const binding = scope.find(name);
-  if (binding === undefined) return { kind: "free", name };
-  return binding === "own" ? undefined : binding;
 }
 
 const cache = new WeakMap<FunctionNode, Free>();
