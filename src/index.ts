@@ -12,7 +12,8 @@ import "./objectives/codec.js";
 import { Objective, objective } from "./objectives/objective.js";
 import { ObjectiveFunction, objectiveFunction } from "./objectives/objectiveFunction.js";
 import { Parameters, parameters } from "./objectives/parameters.js";
-import { sequential, SyncFunction } from "./objectives/sequential.js";
+import { sequential } from "./objectives/sequential.js";
+import { SyncFunction } from "./objectives/syncFunction.js";
 import { curveFit } from "./optimize/curveFit.js";
 import { leastSquares } from "./optimize/leastSquares.js";
 import { NonFiniteError } from "./optimize/nonFinite.js";
@@ -47,14 +48,20 @@ export type { Codec, DecodeContext, EncodeContext, Scratch } from "./closure/cod
 export { sharedArray } from "./closure/shared-array.js";
 export type { SharedArray } from "./closure/shared-array.js";
 export { parallelFor } from "./executor/parallel-for.js";
-export type { LoopContext, LoopResult } from "./executor/parallel-for.js";
+export type { LoopContext, LoopResult, ParallelFor } from "./executor/parallel-for.js";
 export type { LoopOptions, Range, ScheduleOption } from "./executor/loop-options.js";
 export { createPool } from "./executor/pool.js";
-export type { ArrayData, Pool, PoolReport, RankDescription } from "./executor/pool.js";
+export type { ArrayData, Pool, PoolReport, PoolSync, RankDescription } from "./executor/pool.js";
 export type { TimelineEntry } from "./executor/timeline.js";
 export type { PoolEvent } from "./executor/events.js";
 export type { PoolOptions, RankRequest } from "./executor/options.js";
-export type { Arrays, LoadOptions, ProgramReport, ResidentPlan } from "./executor/resident.js";
+export type {
+  Arrays,
+  LoadOptions,
+  ProgramReport,
+  ResidentPlan,
+  ResidentPlanSync,
+} from "./executor/resident.js";
 
 export {
   grad,
@@ -96,21 +103,28 @@ export type {
 } from "./arrays/index.js";
 export * as tree from "./base/tree.js";
 
-export type { CallOptions, Linearization } from "./objectives/engine.js";
+export type {
+  BlockingOptions,
+  BlockingOutOptions,
+  CallOptions,
+  Linearization,
+  OutOptions,
+} from "./objectives/engine.js";
 export { Objective, objective } from "./objectives/objective.js";
 export type { ArraysOf, ArrayTree } from "./objectives/arrayTree.js";
 export { ObjectiveFunction, objectiveFunction } from "./objectives/objectiveFunction.js";
 export type {
   CoefficientsOf,
-  GradientOf,
+  JoinObjectives,
   ObjectiveFunctionOptions,
   ObjectiveRows,
 } from "./objectives/objectiveFunction.js";
+export type { GradientOf } from "./objectives/functionCalls.js";
 export type { ObjectiveOptions } from "./objectives/options.js";
 export { Parameters, parameters } from "./objectives/parameters.js";
 export type { FunctionReport, ObjectiveReport, RankReport } from "./objectives/report.js";
-export { sequential, SyncFunction } from "./objectives/sequential.js";
-export type { SequentialFunction } from "./objectives/sequential.js";
+export { sequential } from "./objectives/sequential.js";
+export { SyncFunction } from "./objectives/syncFunction.js";
 
 export { leastSquares } from "./optimize/leastSquares.js";
 export type {
@@ -138,7 +152,6 @@ export type { Graph } from "./ir/graph.js";
 export type { Log, Verbosity } from "./optimize/iterationTable.js";
 export type { NumberOf } from "./arrays/np/unary.js";
 export type { NumericVector, PlainJacobianOption, PlainResidual } from "./optimize/plainProblem.js";
-export type { OutOptions } from "./objectives/engine.js";
 export type { PerParameter, VectorInput } from "./optimize/curveData.js";
 export type { PlainCurve, PlainCurveJacobian } from "./optimize/plainCurve.js";
 export type { Plan } from "./plan/plan.js";

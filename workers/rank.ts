@@ -5,13 +5,13 @@
  * The await at the top keeps this an ES module: Piscina tries `require` first, and where that succeeds (newer Nodes, and
  * loaders that translate modules) the library would exist twice in this thread.
  */
+import type { RankStart } from "../src/transports/control.js";
 import type { RankInfo } from "../src/transports/service.js";
-import type { ThreadStart } from "../src/transports/threads.js";
 
 const { serveRank } = await import("../src/rank/serve.js");
 
 /** Piscina calls this once per thread. */
-export function start(task: ThreadStart): RankInfo {
+export function start(task: RankStart): RankInfo {
   return serveRank(task, async () => {
     await import("../src/index.js");
   });

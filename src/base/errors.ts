@@ -124,6 +124,13 @@ export class PoolClosedError extends HeddleError {
   }
 }
 
+/** A call that blocks cannot be made here: what it waits for needs the very thread that would block. */
+export class BlockingError extends HeddleError {
+  constructor(parts: ErrorParts) {
+    super("HEDDLE_BLOCKING", parts);
+  }
+}
+
 /** A block was computed at other coefficients than the ones that were published. */
 export class EpochError extends HeddleError {
   constructor(parts: ErrorParts) {
@@ -174,6 +181,21 @@ export class RankLostError extends HeddleError {
 
   constructor(parts: RankFailure) {
     super("HEDDLE_RANK_LOST", parts);
+    this.rank = parts.rank;
+    this.task = parts.task;
+    this.index = parts.index;
+  }
+}
+
+/** A call did not end within its `timeout`. Ranks that were still at work on it were ended and are started again. */
+export class TimeoutError extends HeddleError {
+  /** A rank that was still at work. */
+  readonly rank: number;
+  readonly task: string | undefined;
+  readonly index: number | undefined;
+
+  constructor(parts: RankFailure) {
+    super("HEDDLE_TIMEOUT", parts);
     this.rank = parts.rank;
     this.task = parts.task;
     this.index = parts.index;

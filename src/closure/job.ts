@@ -48,6 +48,8 @@ export interface LoopJob {
   readonly member: number;
   readonly members: number;
   readonly task: number;
+  /** The caller blocks: bodies may not promise their results. */
+  readonly blocking: boolean;
   /** Memory of the heap that the rank's values may use. */
   readonly scratch?: { readonly address: number; readonly bytes: number };
   /** The loop's words: an address in the heap, or a buffer of their own. */

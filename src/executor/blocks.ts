@@ -8,25 +8,26 @@ import {
   controlBytes,
   controlFloat,
   controlWord,
+  poolWord,
   timelineLength,
   timelineStride,
 } from "../transports/words.js";
 
 export class RankBlocks {
-  readonly #heap: Heap;
   readonly #blocks: readonly Block[];
+  readonly #views: readonly ControlBlock[];
   readonly #pool: Block;
 
   constructor(heap: Heap, ranks: number) {
-    this.#heap = heap;
-    this.#pool = heap.allocate(64, "the words of a pool");
+    this.#pool = heap.allocate(4 * poolWord.count, "the words of a pool");
     this.#blocks = Array.from({ length: ranks }, (_, rank) =>
       heap.allocate(controlBytes, `the words of rank ${rank}`),
     );
+    this.#views = this.#blocks.map(({ address }) => controlBlock(heap.memory.buffer, address));
   }
 
-  /** Address of the word that counts ranks still at work in a step. */
-  get pending(): number {
+  /** Address of the pool's words. */
+  get pool(): number {
     return this.#pool.address;
   }
 
@@ -35,7 +36,7 @@ export class RankBlocks {
   }
 
   view(rank: number): ControlBlock {
-    return controlBlock(this.#heap.memory.buffer, this.address(rank));
+    return at(this.#views, rank);
   }
 
   counters(rank: number): RankCounters {

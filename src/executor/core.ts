@@ -1,19 +1,22 @@
 /**
  * What a pool is made of: the heap, the transport that reaches the ranks, the queue of calls and the plans that reside.
- * The public `Pool` is a thin face over it, so that its declarations name nothing that users do not need.
+ * The public `Pool` is a thin face over it, so that its declarations name nothing that users do not need. What it does
+ * is written once, as calls that callers may await or block for.
  */
 import { at } from "../base/at.js";
 import type { Storage } from "../base/dtype.js";
-import { ArgumentError, EpochError, HeddleError, PoolClosedError } from "../base/errors.js";
+import { ArgumentError, EpochError, HeddleError, RankLostError } from "../base/errors.js";
 import type { Heap } from "../heap/heap.js";
 import type { Plan } from "../plan/plan.js";
 import { verify } from "../plan/verify.js";
 import { sharesHeap } from "../rank/devices.js";
 import type { RankInfo } from "../transports/service.js";
-import type { Transport } from "../transports/transport.js";
-import { planWord } from "../transports/words.js";
+import type { Task } from "../transports/reply.js";
+import { all, answered, awaiting, blocking, finished, together } from "../transports/reply.js";
+import type { StepMode, Transport } from "../transports/transport.js";
+import { controlFloat, planWord } from "../transports/words.js";
 import type { PoolEvent } from "./events.js";
-import { stepError } from "./failures.js";
+import { stepError, timeoutError } from "./failures.js";
 import { checkArrays } from "./inputs.js";
 import type { PoolSettings } from "./options.js";
 import type { PlacedPlan } from "./placement.js";
@@ -23,6 +26,8 @@ import type { CallContext } from "./queue.js";
 import { CallQueue } from "./queue.js";
 import type { RankBlocks } from "./blocks.js";
 import type { Arrays, LoadOptions, ProgramReport, StepOptions } from "./resident.js";
+import { StepModes } from "./step-mode.js";
+import { requireTimeout } from "./timeout.js";
 
 /** A resident plan, inside. */
 export interface Residency {
@@ -39,6 +44,23 @@ export interface Residency {
   readonly written: Set<string>;
   epoch: number;
   disposed: boolean;
+  /** Who carries out steps of callers that await, and of callers that block. */
+  modes: { readonly awaiting: StepModes; readonly blocking: StepModes } | undefined;
+  /** Steps that the calling thread carried out alone. */
+  inlined: number;
+}
+
+/** What somebody asks of a pool, to be awaited or blocked for. */
+export interface PoolCall<T> {
+  readonly operation: string;
+  readonly signal: AbortSignal | undefined;
+  readonly task: (context: PoolCallContext) => Task<T>;
+}
+
+/** What a running call knows. */
+export interface PoolCallContext extends CallContext {
+  /** True if its caller blocks. */
+  readonly blocks: boolean;
 }
 
 export class PoolCore {
@@ -92,18 +114,31 @@ export class PoolCore {
   }
 
   /** Queues a call; lost ranks are healed before it starts. */
-  call<T>(
-    operation: string,
-    signal: AbortSignal | undefined,
-    task: (context: CallContext) => Promise<T>,
-  ): Promise<T> {
-    return this.queue.run(operation, signal, async (context) => {
-      if (this.transport.lost.size > 0) await this.#heal();
-      return task(context);
-    });
+  awaited<T>({ operation, signal, task }: PoolCall<T>): Promise<T> {
+    return this.queue.run(operation, signal, (context) =>
+      awaiting(
+        this.#healed(
+          // `givenUp` changes while the call runs.
+          Object.create(context, { blocks: { value: false } }) as PoolCallContext,
+          task,
+        ),
+      ),
+    );
   }
 
-  async load(plan: unknown, options: LoadOptions): Promise<Residency> {
+  /** Makes a call and blocks until it is done. Throws `BlockingError` while another call is under way. */
+  blocked<T>({ operation, signal, task }: PoolCall<T>): T {
+    return this.queue.runNow(operation, signal, (context) =>
+      blocking(this.#healed({ ...context, blocks: true }, task)),
+    );
+  }
+
+  *#healed<T>(context: PoolCallContext, task: (context: PoolCallContext) => Task<T>): Task<T> {
+    if (this.transport.lost.size > 0) yield* this.#heal();
+    return yield* task(context);
+  }
+
+  load(plan: unknown, options: LoadOptions): PoolCall<Residency> {
     const { label = "plan", constants = {}, signal, onRelease } = options;
     const shares = (rank: number): boolean => sharesHeap(at(this.settings.devices, rank));
     const allShare = this.settings.devices.every((_, rank) => shares(rank));
@@ -126,64 +161,96 @@ export class PoolCore {
     const number = this.#nextPlan++;
     const tasks: Record<string, number> = {};
     for (const task of tasksOf(plan)) tasks[task] = this.taskNumber(task);
-    return this.call("pool.load", signal, async (context) => {
-      const residency: Residency = {
-        number,
-        plan,
-        label,
-        onRelease,
-        placed: placePlan(this.heap, plan, constants, shares, label),
-        active: plan.lists.flatMap((list, rank) => (list.length > 0 ? [rank] : [])),
-        workspaces: new Map(),
-        programs: [],
-        written: new Set(),
-        epoch: 0,
-        disposed: false,
-      };
-      try {
-        await Promise.all(residency.active.map((rank) => this.#loadOn(rank, residency, tasks)));
-      } catch (error) {
-        await this.#release(residency);
-        throw error;
-      }
-      // Nobody will ever dispose of a plan whose load was given up.
-      if (context.givenUp) await this.#release(residency);
-      else this.residents.set(number, residency);
-      return residency;
-    });
+    return {
+      operation: "pool.load",
+      signal,
+      task: (context) =>
+        this.#reside(context, tasks, {
+          number,
+          plan,
+          label,
+          onRelease,
+          placed: placePlan(this.heap, plan, constants, shares, label),
+          active: plan.lists.flatMap((list, rank) => (list.length > 0 ? [rank] : [])),
+          workspaces: new Map(),
+          programs: [],
+          written: new Set(),
+          epoch: 0,
+          disposed: false,
+          modes: undefined,
+          inlined: 0,
+        }),
+    };
   }
 
-  async run<T>(
+  /** Loads a placed plan on its ranks. */
+  *#reside(
+    context: PoolCallContext,
+    tasks: Readonly<Record<string, number>>,
+    residency: Residency,
+  ): Task<Residency> {
+    try {
+      yield* together(residency.active.map((rank) => this.#loadOn(rank, residency, tasks)));
+    } catch (error) {
+      yield* this.#release(residency);
+      throw error;
+    }
+    // Nobody will ever dispose of a plan whose load was given up.
+    if (context.givenUp) yield* this.#release(residency);
+    else this.residents.set(residency.number, residency);
+    return residency;
+  }
+
+  run<T>(
     residency: Residency,
     inputs: Arrays,
     collect: (region: (name: string) => Storage) => T,
-    { signal, prepare }: StepOptions,
-  ): Promise<T> {
+    { signal, timeout, prepare }: StepOptions,
+  ): PoolCall<T> {
     const { plan, label } = residency;
     if (residency.disposed && !this.queue.closed) throw disposedError(label);
     checkArrays(label, "inputs", plan, "input", inputs);
+    requireTimeout(label, timeout);
     // A call that waits must not see what its caller does to the arrays meanwhile.
     const own = this.prompt
       ? inputs
       : Object.fromEntries(Object.entries(inputs).map(([name, data]) => [name, data.slice()]));
-    return this.call(label, signal, async (context) => {
-      if (residency.disposed) throw disposedError(label);
-      prepare?.();
-      this.#publish(residency, own);
-      await this.#step(residency, context);
-      return collect((name) => this.region(residency, name));
-    });
+    return {
+      operation: label,
+      signal,
+      task: (context) => this.#advance(context, residency, own, collect, timeout, prepare),
+    };
+  }
+
+  /** One step, from the publication of its inputs to its collected results. */
+  *#advance<T>(
+    context: PoolCallContext,
+    residency: Residency,
+    inputs: Arrays,
+    collect: (region: (name: string) => Storage) => T,
+    timeout: number | undefined,
+    prepare: (() => void) | undefined,
+  ): Task<T> {
+    if (residency.disposed) throw disposedError(residency.label);
+    prepare?.();
+    this.#publish(residency, inputs);
+    yield* this.#step(residency, context, timeout);
+    return collect((name) => this.region(residency, name));
   }
 
   /** Overwrites a constant region, after the calls before. */
-  async write(residency: Residency, name: string, data: Storage): Promise<void> {
+  write(residency: Residency, name: string, data: Storage): PoolCall<void> {
     checkArrays(residency.label, "write", residency.plan, "constant", { [name]: data });
     const own = data.slice();
-    await this.call(residency.label, undefined, async () => {
-      // Checked: the region has the array's type.
-      (this.region(residency, name) as Float64Array).set(own);
-      return Promise.resolve();
-    });
+    return {
+      operation: residency.label,
+      signal: undefined,
+      task: () => {
+        // Checked: the region has the array's type.
+        (this.region(residency, name) as Float64Array).set(own);
+        return finished(undefined);
+      },
+    };
   }
 
   region(residency: Residency, name: string): Storage {
@@ -200,15 +267,17 @@ export class PoolCore {
     return this.heap.view(region.dtype, region.address, size);
   }
 
-  async dispose(residency: Residency): Promise<void> {
-    if (residency.disposed) return;
+  /** Unloads a plan, after the calls before; `undefined` if there is nothing left to do. */
+  dispose(residency: Residency): PoolCall<void> | undefined {
+    if (residency.disposed) return undefined;
     residency.disposed = true;
-    if (this.queue.closed) return;
-    try {
-      await this.queue.run(residency.label, undefined, () => this.#release(residency));
-    } catch (error) {
-      if (!(error instanceof PoolClosedError)) throw error; // Closing has released it.
-    }
+    // Closing releases what is still there.
+    if (this.queue.closed) return undefined;
+    return {
+      operation: residency.label,
+      signal: undefined,
+      task: () => this.#release(residency),
+    };
   }
 
   /** Runs `closer` when the pool is closed. */
@@ -221,21 +290,34 @@ export class PoolCore {
       for (const closer of this.#closers) closer();
       // A rank may be in a body that never ends: ending the threads is what makes the queue let go.
       const drained = this.queue.close();
-      await this.transport.close();
+      await awaiting(this.transport.close());
       await drained;
-      for (const residency of this.residents.values()) {
-        residency.disposed = true;
-        this.#freeMemory(residency);
-      }
-      this.residents.clear();
-      this.blocks.free();
+      this.#freeAll();
     })();
     return this.#closing;
   }
 
-  async #loadOn(rank: number, residency: Residency, tasks: Readonly<Record<string, number>>): Promise<void> {
+  /** Closes and blocks until the ranks have ended. */
+  closeNow(): void {
+    if (this.#closing !== undefined) return;
+    for (const closer of this.#closers) closer();
+    this.#closing = this.queue.close();
+    blocking(this.transport.close());
+    this.#freeAll();
+  }
+
+  #freeAll(): void {
+    for (const residency of this.residents.values()) {
+      residency.disposed = true;
+      this.#freeMemory(residency);
+    }
+    this.residents.clear();
+    this.blocks.free();
+  }
+
+  *#loadOn(rank: number, residency: Residency, tasks: Readonly<Record<string, number>>): Task<void> {
     const link = this.transport.link(rank);
-    const loaded = await link.load(residency.placed.part(rank, residency.number, tasks));
+    const loaded = yield* answered(link.load(residency.placed.part(rank, residency.number, tasks)));
     let workspace = residency.workspaces.get(rank);
     if (workspace === undefined) {
       workspace = this.heap.allocate(
@@ -244,7 +326,7 @@ export class PoolCore {
       );
       residency.workspaces.set(rank, workspace);
     }
-    await link.place(residency.number, workspace.address);
+    yield* answered(link.place(residency.number, workspace.address));
     residency.programs = [
       ...residency.programs.filter((report) => report.rank !== rank),
       ...Object.entries(loaded.kernels).map(([program, kernels]) => ({
@@ -256,11 +338,9 @@ export class PoolCore {
     ];
   }
 
-  async #release(residency: Residency): Promise<void> {
+  *#release(residency: Residency): Task<void> {
     this.residents.delete(residency.number);
-    await Promise.allSettled(
-      residency.active.map((rank) => this.transport.link(rank).unload(residency.number)),
-    );
+    yield* answered(all(residency.active.map((rank) => this.transport.link(rank).unload(residency.number))));
     this.#freeMemory(residency);
   }
 
@@ -270,15 +350,15 @@ export class PoolCore {
     for (const workspace of residency.workspaces.values()) workspace.free();
   }
 
-  async #heal(): Promise<void> {
+  *#heal(): Task<void> {
     for (const rank of [...this.transport.lost]) {
-      await this.transport.heal(rank);
+      yield* this.transport.heal(rank);
       for (const residency of this.residents.values()) {
         if (!residency.active.includes(rank)) continue;
         const tasks = Object.fromEntries(
           tasksOf(residency.plan).map((task) => [task, this.taskNumber(task)]),
         );
-        await this.#loadOn(rank, residency, tasks);
+        yield* this.#loadOn(rank, residency, tasks);
       }
       this.emit({ type: "rankHealed", rank, threadId: this.transport.link(rank).info.threadId });
     }
@@ -310,19 +390,54 @@ export class PoolCore {
     Atomics.store(words, planWord.epoch, residency.epoch);
   }
 
-  async #step(residency: Residency, context: CallContext): Promise<void> {
+  /** Milliseconds that the ranks of a plan have computed so far. */
+  #computed(residency: Residency): number {
+    return residency.active.reduce(
+      (sum, rank) => sum + at(this.blocks.view(rank).floats, controlFloat.busy),
+      0,
+    );
+  }
+
+  *#step(residency: Residency, context: PoolCallContext, timeout: number | undefined): Task<void> {
     const words = this.#words(residency);
     context.onGiveUp(() => {
       Atomics.store(words, planWord.abort, 1);
       Atomics.add(words, planWord.bell, 1);
       Atomics.notify(words, planWord.bell);
     });
-    const outcomes = await this.transport.step(residency.number, residency.active);
-    const error = stepError(residency.active, outcomes, (task) => this.taskName(task));
-    if (error !== undefined) throw error;
-    if (outcomes.some((outcome) => outcome.kind === "aborted")) {
+    const modesOfRanks = this.transport.modes(residency.active);
+    const available = this.settings.inline ? modesOfRanks : modesOfRanks.filter((one) => one !== "inline");
+    residency.modes ??= {
+      awaiting: new StepModes(available, false),
+      blocking: new StepModes(available, true),
+    };
+    const modes = context.blocks ? residency.modes.blocking : residency.modes.awaiting;
+    const mode: StepMode = modes.next();
+    const computed = this.#computed(residency);
+    const start = performance.now();
+    const outcomes = yield* this.transport.step(residency.number, residency.active, {
+      mode,
+      until: timeout === undefined ? Infinity : start + timeout,
+      reason: `it overran the timeout of ${timeout} ms`,
+    });
+    const end = performance.now();
+    const failure = stepError(residency.active, outcomes, (task) => this.taskName(task));
+    const overran = timeout !== undefined && end - start >= timeout;
+    if (failure !== undefined) {
+      throw overran && failure instanceof RankLostError ? timeoutError(timeout, failure) : failure;
+    }
+    const gaveUp = outcomes.findIndex((outcome) => outcome.kind === "aborted");
+    if (overran && gaveUp >= 0) {
+      throw timeoutError(timeout, {
+        operation: `${residency.label} on rank ${at(residency.active, gaveUp)}`,
+        rank: at(residency.active, gaveUp),
+      });
+    }
+    if (gaveUp >= 0) {
       throw new HeddleError("HEDDLE_ABORTED", { operation: residency.label, found: "the step was given up" });
     }
+    modes.took(mode, end - start, this.#computed(residency) - computed);
+    if (mode === "inline") residency.inlined++;
     for (const mark of residency.placed.marks) {
       const found = Atomics.load(words, mark.word);
       if (found === residency.epoch) continue;

@@ -1,7 +1,7 @@
 /** From how a step ended on each rank to the one error that its caller gets. */
 import { at } from "../base/at.js";
 import type { HeddleError } from "../base/errors.js";
-import { RankError, RankLostError } from "../base/errors.js";
+import { RankError, RankLostError, TimeoutError } from "../base/errors.js";
 import type { ErrorWire } from "../closure/error-wire.js";
 import { errorFromWire } from "../closure/error-wire.js";
 import type { StepOutcome } from "../transports/transport.js";
@@ -37,6 +37,29 @@ export function rankLostError(
     rank,
     ...(where.task === undefined ? {} : { task: where.task }),
     ...(where.index === undefined ? {} : { index: where.index }),
+  });
+}
+
+/** The error of a call whose timeout ended a rank, or made it give up. */
+export function timeoutError(
+  timeout: number,
+  lost: {
+    readonly operation: string;
+    readonly rank: number;
+    readonly task?: string | undefined;
+    readonly index?: number | undefined;
+  },
+): TimeoutError {
+  const { rank, task, index, operation } = lost;
+  return new TimeoutError({
+    operation,
+    found: `not done after the timeout of ${timeout} ms`,
+    remedy:
+      "a rank that was still at work is ended and started again; give a longer timeout if the work needs it",
+    rank,
+    ...(task === undefined ? {} : { task }),
+    ...(index === undefined ? {} : { index }),
+    ...(lost instanceof Error ? { cause: lost } : {}),
   });
 }
 

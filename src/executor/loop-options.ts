@@ -2,6 +2,7 @@
 import { ArgumentError } from "../base/errors.js";
 import type { Schedule } from "../closure/job.js";
 import type { Pool } from "./pool.js";
+import { requireTimeout } from "./timeout.js";
 
 /** Integers from `from` (0 by default) up to, and without, `to`. */
 export interface Range {
@@ -37,6 +38,11 @@ export interface LoopOptions<W extends object = object> {
   readonly if?: boolean;
   /** Gives the loop up: what has not started does not start. */
   readonly signal?: AbortSignal;
+  /**
+   * Milliseconds from the loop's start after which it fails with `TimeoutError`. Ranks that are still in a body then are
+   * ended and started again, so a body that never returns holds nobody up.
+   */
+  readonly timeout?: number;
   /** Told now and then how many iterations are done, and at the end. */
   readonly onProgress?: (done: number, total: number) => void;
 }
@@ -122,7 +128,7 @@ export function resolveSchedule(schedule: unknown): Schedule {
   }
 }
 
-const known = new Set(["with", "pool", "schedule", "ranks", "if", "signal", "onProgress"]);
+const known = new Set(["with", "pool", "schedule", "ranks", "if", "signal", "timeout", "onProgress"]);
 
 /** Refuses options that do not exist or are of the wrong type. */
 export function checkLoopOptions(options: LoopOptions): void {
@@ -138,6 +144,7 @@ export function checkLoopOptions(options: LoopOptions): void {
     refuse("options.if", options.if, "true or false");
   if (signal !== undefined && !(signal instanceof AbortSignal))
     refuse("options.signal", signal, "an AbortSignal");
+  requireTimeout("parallelFor", options.timeout);
   if (onProgress !== undefined && typeof onProgress !== "function") {
     refuse("options.onProgress", onProgress, "a function");
   }

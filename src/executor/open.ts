@@ -2,10 +2,15 @@
 import { availableParallelism } from "node:os";
 import type { Heap } from "../heap/heap.js";
 import { sharedHeap } from "../heap/heap.js";
+import { at } from "../base/at.js";
+import { sharesHeap } from "../rank/devices.js";
 import { RankMachine } from "../rank/machine.js";
 import { inProcess } from "../transports/in-process.js";
+import type { Task } from "../transports/reply.js";
+import { awaiting, blocking } from "../transports/reply.js";
 import type { RankSetup } from "../transports/service.js";
 import { threads } from "../transports/threads.js";
+import { workerFlags } from "../transports/worker-flags.js";
 import { RankBlocks } from "./blocks.js";
 import { PoolCore } from "./core.js";
 import type { PoolOptions } from "./options.js";
@@ -18,19 +23,8 @@ export interface OpenOverrides {
   readonly faults?: readonly (Int32Array | undefined)[];
 }
 
-/** Milliseconds that a thread spins for a quick answer before it parks. */
-const spinTime = 0.1;
-
-/**
- * How long ranks spin. Where main and they do not all have a processor of their own, a rank that spins keeps another
- * from working: measured on 2 processors, an empty step of 2 ranks takes 110 to 200 µs with it and 50 µs without.
- */
-function spinning(ranks: number): number {
-  return ranks < availableParallelism() ? spinTime : 0;
-}
-
-/** Opens a pool. Rejects with `ArgumentError` for bad options. */
-export async function openPool(options: PoolOptions, overrides: OpenOverrides = {}): Promise<PoolCore> {
+/** Makes a pool whose ranks are not started yet. Throws `ArgumentError` for bad options. */
+function preparePool(options: PoolOptions, overrides: OpenOverrides): PoolCore {
   const settings = resolveOptions(options);
   settings.signal?.throwIfAborted();
   const heap = overrides.heap ?? sharedHeap();
@@ -44,30 +38,61 @@ export async function openPool(options: PoolOptions, overrides: OpenOverrides = 
       device,
       heap: heap.memory,
       control: blocks.address(rank),
-      pending: blocks.pending,
-      spin: settings.inProcess ? 0 : spinning(ranks),
+      pool: blocks.pool,
       ...(faults === undefined ? {} : { faults }),
     };
   });
+  const create = (setup: RankSetup): RankMachine => new RankMachine(setup, 0);
   let lose: (rank: number, reason: string, task: number) => void = () => {};
   const transport = settings.inProcess
-    ? inProcess(setups, (setup) => new RankMachine(setup, 0))
+    ? inProcess(setups, create)
     : threads(setups, {
-        entry: new URL("../../workers/rank.js", import.meta.url),
-        pending: blocks.pending,
-        spin: spinTime,
+        thread: {
+          entry: new URL("../../workers/rank.js", import.meta.url).href,
+          execArgv: workerFlags(process.execArgv),
+        },
+        supervisor: new URL("../../workers/supervisor.js", import.meta.url),
+        pool: blocks.pool,
+        processors: availableParallelism(),
+        create,
+        // What a test makes fail must fail on its rank.
+        standIn: (rank) => sharesHeap(at(settings.devices, rank)) && overrides.faults === undefined,
         onLost: (rank, reason, task) => lose(rank, reason, task),
       });
   const core = new PoolCore(settings, heap, transport, blocks);
   lose = (rank, reason, task) => core.emit({ type: "rankLost", rank, task: core.taskName(task), reason });
+  return core;
+}
+
+/** Starts the ranks; the pool is closed if its signal is aborted. */
+function* startRanks(core: PoolCore): Task<void> {
+  yield* core.transport.start();
+  const { signal } = core.settings;
+  const close = (): void => void core.close();
+  signal?.addEventListener("abort", close, { once: true });
+  core.onClose(() => signal?.removeEventListener("abort", close));
+}
+
+/** Opens a pool. Rejects with `ArgumentError` for bad options. */
+export async function openPool(options: PoolOptions, overrides: OpenOverrides = {}): Promise<PoolCore> {
+  const core = preparePool(options, overrides);
   try {
-    await transport.start();
+    await awaiting(startRanks(core));
   } catch (error) {
     await core.close();
     throw error;
   }
-  const close = (): void => void core.close();
-  settings.signal?.addEventListener("abort", close, { once: true });
-  core.onClose(() => settings.signal?.removeEventListener("abort", close));
+  return core;
+}
+
+/** Opens a pool and blocks until its ranks are there. */
+export function openPoolNow(options: PoolOptions, overrides: OpenOverrides = {}): PoolCore {
+  const core = preparePool(options, overrides);
+  try {
+    blocking(startRanks(core));
+  } catch (error) {
+    core.closeNow();
+    throw error;
+  }
   return core;
 }

@@ -24,6 +24,11 @@ export interface PoolOptions {
   readonly inProcess?: boolean;
   /** Bytes that a rank's buffers may take per plan. Default: 1 GiB. */
   readonly memory?: number;
+  /**
+   * Steps of a plan that compute less than waking the ranks costs, by measurement, are carried out by the calling thread
+   * alone: the same programs in the same memory, with the same bits. `false`: ranks carry out every step. Default: true.
+   */
+  readonly inline?: boolean;
   /** Closes the pool when aborted. */
   readonly signal?: AbortSignal;
   /** Told of what happens to the pool's ranks. */
@@ -35,6 +40,7 @@ export interface PoolSettings {
   readonly devices: readonly DeviceKind[];
   readonly inProcess: boolean;
   readonly memory: number;
+  readonly inline: boolean;
   readonly signal: AbortSignal | undefined;
   readonly onEvent: ((event: PoolEvent) => void) | undefined;
 }
@@ -75,11 +81,11 @@ export function resolveOptions(
   environment: NodeJS.ProcessEnv = process.env,
 ): PoolSettings {
   if (typeof options !== "object" || (options as unknown) === null) refuse("options", options, "an object");
-  const known = new Set(["ranks", "device", "inProcess", "memory", "signal", "onEvent"]);
+  const known = new Set(["ranks", "device", "inProcess", "memory", "inline", "signal", "onEvent"]);
   for (const key of Object.keys(options)) {
     if (!known.has(key)) refuse(`options.${key}`, "set", `only ${[...known].join(", ")}`, "remove it");
   }
-  const { memory = defaultMemory, signal, onEvent, inProcess = false } = options;
+  const { memory = defaultMemory, inline = true, signal, onEvent, inProcess = false } = options;
   const environmentDevice = environment["HEDDLE_DEVICE"];
   const fallback =
     options.device !== undefined
@@ -95,6 +101,7 @@ export function resolveOptions(
       : availableParallelism());
   if (!Number.isSafeInteger(memory) || memory < 0) refuse("memory", memory, "a number of bytes");
   if (typeof inProcess !== "boolean") refuse("inProcess", inProcess, "true or false");
+  if (typeof inline !== "boolean") refuse("inline", inline, "true or false");
   if (signal !== undefined && !(signal instanceof AbortSignal)) refuse("signal", signal, "an AbortSignal");
   if (onEvent !== undefined && typeof onEvent !== "function") refuse("onEvent", onEvent, "a function");
   let devices: DeviceKind[];
@@ -108,5 +115,5 @@ export function resolveOptions(
       device === undefined ? fallback : resolveDevice(`ranks[${rank}].device`, device),
     );
   }
-  return { devices, inProcess, memory, signal, onEvent };
+  return { devices, inProcess, memory, inline, signal, onEvent };
 }

@@ -3,7 +3,7 @@
  * no plan is made; ranks take iterations through a work-sharing schedule, and results come back in order.
  */
 import { at } from "../base/at.js";
-import { RankLostError } from "../base/errors.js";
+import { ArgumentError, RankLostError } from "../base/errors.js";
 import type { CapturedBody } from "../closure/body.js";
 import { captureBody } from "../closure/body.js";
 import { codecOf, Decoder } from "../closure/codec.js";
@@ -16,11 +16,15 @@ import { sharedHeap } from "../heap/heap.js";
 import { LoopSignal } from "../rank/loop-signal.js";
 import { runLoop } from "../rank/loop.js";
 import { isRankThread } from "../rank/thread.js";
+import { loopReply } from "../transports/loop-work.js";
+import type { Reply, Task } from "../transports/reply.js";
+import { all, answered, awaiting, blocking, late, within } from "../transports/reply.js";
+import type { LoopWork } from "../transports/service.js";
 import { controlFloat } from "../transports/words.js";
-import type { PoolCore } from "./core.js";
+import type { PoolCall, PoolCallContext, PoolCore } from "./core.js";
 import { coreOf } from "./cores.js";
-import { defaultPool } from "./defaultPool.js";
-import { rankError, rankLostError } from "./failures.js";
+import { defaultPool, defaultPoolNow } from "./defaultPool.js";
+import { rankError, rankLostError, timeoutError } from "./failures.js";
 import type { LoopOptions, LoopRange, Range } from "./loop-options.js";
 import { checkLoopOptions, resolveRange, resolveSchedule } from "./loop-options.js";
 
@@ -52,6 +56,7 @@ interface LoopCall {
   readonly loop: number;
   readonly task: number;
   readonly words: number | SharedArrayBuffer;
+  readonly blocking: boolean;
 }
 
 function jobOf(
@@ -87,6 +92,9 @@ function jobOf(
     members,
   };
 }
+
+/** Results in order, before their type is known. */
+type LoopResults = Float64Array | unknown[];
 
 /** Puts the replies of all members together, in order. */
 function gather(
@@ -128,14 +136,14 @@ function firstFailure(
   return first;
 }
 
-/** Runs all iterations on the calling thread: captured, copied and failing as on a rank. */
-async function runHere(prepared: PreparedLoop, options: LoopOptions): Promise<Float64Array | unknown[]> {
+/** All iterations on the calling thread: captured, copied and failing as on a rank. */
+function* runHere(prepared: PreparedLoop, options: LoopOptions, blocks: boolean): Task<LoopResults> {
   const { range, captured } = prepared;
   const { signal, onProgress } = options;
   signal?.throwIfAborted();
   const buffer = new SharedArrayBuffer(4 * loopWord.count);
   const words = new Int32Array(buffer);
-  const call = { loop: 0, task: 0, words: buffer };
+  const call = { loop: 0, task: 0, words: buffer, blocking: blocks };
   const heap = sharedHeap();
   const scratch = scratchFor(heap, captured);
   const job = { ...structuredClone(jobOf(prepared, call, 0, 1, new Map(), undefined, 0)), ...scratch?.part };
@@ -146,16 +154,17 @@ async function runHere(prepared: PreparedLoop, options: LoopOptions): Promise<Fl
   };
   signal?.addEventListener("abort", giveUp, { once: true });
   try {
-    const ran = runLoop(job, {
-      rank: 0,
-      words,
-      memory: heap.memory,
-      locals: localsHere,
-      signal: loopSignal,
-      hold: () => {},
-      chunkDone: () => onProgress?.(Atomics.load(words, loopWord.done), range.count),
-    });
-    const reply = structuredClone(await ran);
+    const begin = (): LoopWork =>
+      runLoop(job, {
+        rank: 0,
+        words,
+        memory: heap.memory,
+        locals: localsHere,
+        signal: loopSignal,
+        hold: () => {},
+        chunkDone: () => onProgress?.(Atomics.load(words, loopWord.done), range.count),
+      });
+    const reply = yield* answered(loopReply(begin));
     signal?.throwIfAborted();
     if (reply.failure !== undefined) {
       throw rankError(0, reply.failure.error, { index: reply.failure.index });
@@ -201,95 +210,173 @@ function pinItems(
   return { pins, positions: pins.size === 0 ? undefined : positions };
 }
 
-async function runOnPool(
+/** The loop as a call of a pool. */
+function callOf(
   prepared: PreparedLoop,
   options: LoopOptions,
   pool: object,
   core: PoolCore,
-): Promise<Float64Array | unknown[]> {
+): PoolCall<LoopResults> {
+  return {
+    operation: "parallelFor",
+    signal: options.signal,
+    task: (context) => runOnRanks(prepared, options, pool, core, context),
+  };
+}
+
+/** How often a caller who wants to know is told of progress, in milliseconds. */
+const progressInterval = 50;
+
+/** How long ranks have to give a loop up before they are ended, in milliseconds. */
+const grace = 25;
+
+function* runOnRanks(
+  prepared: PreparedLoop,
+  options: LoopOptions,
+  pool: object,
+  core: PoolCore,
+  context: PoolCallContext,
+): Task<LoopResults> {
   const { range, captured } = prepared;
-  return core.call("parallelFor", options.signal, async (context) => {
-    const total = core.settings.devices.length;
-    const { pins, positions } = pinItems(range, pool, total);
-    const shared = positions?.length ?? range.count;
-    const sharing = Math.min(total, options.ranks ?? total, shared);
-    // Ranks that hold items take part in any case.
-    const ranks = Array.from({ length: total }, (_, rank) => rank).filter(
-      (rank) => rank < sharing || pins.has(rank),
-    );
-    const block = core.heap.allocate(4 * loopWord.count, "the words of a loop");
-    const words = core.heap.view("int32", block.address, loopWord.count);
-    const call = { loop: core.nextLoop(), task: core.taskNumber("parallelFor"), words: block.address };
-    let cancelled = false;
-    const cancel = (): void => {
-      if (cancelled) return;
-      cancelled = true;
-      Atomics.store(words, loopWord.cancel, 1);
-      // Those that do not hear it any more have ended or are ending.
-      for (const rank of ranks)
-        core.transport
-          .link(rank)
-          .cancel(call.loop)
-          .catch(() => undefined);
-    };
-    context.onGiveUp(cancel);
-    const progress = options.onProgress;
+  const { timeout, onProgress } = options;
+  const total = core.settings.devices.length;
+  const { pins, positions } = pinItems(range, pool, total);
+  const shared = positions?.length ?? range.count;
+  const sharing = Math.min(total, options.ranks ?? total, shared);
+  // Ranks that hold items take part in any case.
+  const ranks = Array.from({ length: total }, (_, rank) => rank).filter(
+    (rank) => rank < sharing || pins.has(rank),
+  );
+  const block = core.heap.allocate(4 * loopWord.count, "the words of a loop");
+  const words = core.heap.view("int32", block.address, loopWord.count);
+  const call: LoopCall = {
+    loop: core.nextLoop(),
+    task: core.taskNumber("parallelFor"),
+    words: block.address,
+    blocking: context.blocks,
+  };
+  let cancelled = false;
+  const cancel = (): void => {
+    if (cancelled) return;
+    cancelled = true;
+    Atomics.store(words, loopWord.cancel, 1);
+    // Those that do not hear it any more have ended or are ending.
+    for (const rank of ranks) core.transport.link(rank).cancel(call.loop);
+  };
+  context.onGiveUp(cancel);
+  const scratches = ranks.map(() => scratchFor(core.heap, captured));
+  try {
+    const until = timeout === undefined ? Infinity : performance.now() + timeout;
+    const replies = ranks.map((rank, member) => {
+      const job = jobOf(
+        prepared,
+        call,
+        Math.min(member, Math.max(0, sharing - 1)),
+        Math.max(1, sharing),
+        pins,
+        positions,
+        rank,
+      );
+      // Ranks beyond those that share the rest run what they hold, and nothing else.
+      const limited = { ...job, ...scratches[member]?.part, ...(rank < sharing ? {} : { shared: 0 }) };
+      return stopping(core.transport.link(rank).evaluate(limited), cancel);
+    });
+    const ended = all(replies);
     let progressFailure: { readonly error: unknown } | undefined;
     const report = (): void => {
-      if (progress === undefined || progressFailure !== undefined) return;
+      if (onProgress === undefined || progressFailure !== undefined) return;
       try {
-        progress(Atomics.load(words, loopWord.done), range.count);
+        onProgress(Atomics.load(words, loopWord.done), range.count);
       } catch (error) {
         progressFailure = { error };
         cancel();
       }
     };
-    const scratches = ranks.map(() => scratchFor(core.heap, captured));
-    const timer = progress === undefined ? undefined : setInterval(report, 50);
-    try {
-      const settled = await Promise.allSettled(
-        ranks.map(async (rank, member) => {
-          const job = jobOf(
-            prepared,
-            call,
-            Math.min(member, Math.max(0, sharing - 1)),
-            Math.max(1, sharing),
-            pins,
-            positions,
-            rank,
-          );
-          // Ranks beyond those that share the rest run what they hold, and nothing else.
-          const limited = { ...job, ...scratches[member]?.part, ...(rank < sharing ? {} : { shared: 0 }) };
-          try {
-            const reply = await core.transport.link(rank).evaluate(limited);
-            if (reply.failure !== undefined) cancel();
-            return { rank, reply };
-          } catch (error) {
-            cancel();
-            throw error instanceof RankLostError ? lostLoop(core, rank, error) : error;
-          }
-        }),
-      );
-      for (const result of settled) if (result.status === "rejected") throw result.reason as Error;
-      const replies = settled.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
-      const failed = firstFailure(replies);
-      if (failed !== undefined)
-        throw rankError(failed.rank, failed.failure.error, { index: failed.failure.index });
-      report();
-      // What the listener threw in between is the loop's failure.
-      const failure = progressFailure as { readonly error: unknown } | undefined;
-      if (failure !== undefined) throw failure.error;
-      return gather(
-        range.count,
-        replies.map(({ reply }) => reply),
-        captured,
-      );
-    } finally {
-      clearInterval(timer);
-      block.free();
-      for (const scratch of scratches) scratch?.free();
+    let outcomes: Awaited<typeof ended.promise> | typeof late = late;
+    while (outcomes === late && performance.now() < until) {
+      const tick = onProgress === undefined ? Infinity : performance.now() + progressInterval;
+      outcomes = yield* answered(within(ended, Math.min(tick, until)));
+      if (outcomes === late) report();
     }
-  });
+    const overran = outcomes === late;
+    if (outcomes === late) {
+      cancel();
+      outcomes = yield* answered(within(ended, performance.now() + grace));
+    }
+    if (outcomes === late) {
+      const reason = `it overran the timeout of ${timeout} ms`;
+      for (const [member, rank] of ranks.entries()) {
+        if (!at(replies, member).settled) core.transport.kill(rank, reason);
+      }
+      outcomes = yield* answered(ended);
+    }
+    const done: { readonly rank: number; readonly reply: LoopReply }[] = [];
+    for (const [member, outcome] of outcomes.entries()) {
+      const rank = at(ranks, member);
+      if (outcome.ok) done.push({ rank, reply: outcome.value });
+      else if (!(outcome.error instanceof RankLostError)) throw outcome.error;
+      else {
+        const lost = lostLoop(core, rank, outcome.error);
+        throw overran && timeout !== undefined ? timeoutError(timeout, lost) : lost;
+      }
+    }
+    const failed = firstFailure(done);
+    if (failed !== undefined) {
+      throw rankError(failed.rank, failed.failure.error, { index: failed.failure.index });
+    }
+    if (overran && timeout !== undefined && Atomics.load(words, loopWord.done) < range.count) {
+      throw timeoutError(timeout, { operation: "parallelFor", rank: at(ranks, 0) });
+    }
+    report();
+    // What the listener threw in between is the loop's failure.
+    const failure = progressFailure as { readonly error: unknown } | undefined;
+    if (failure !== undefined) throw failure.error;
+    return gather(
+      range.count,
+      done.map(({ reply }) => reply),
+      captured,
+    );
+  } finally {
+    block.free();
+    for (const scratch of scratches) scratch?.free();
+  }
+}
+
+/** A rank's reply that stops the loop elsewhere if it failed there, and says whether it has come. */
+function stopping(
+  reply: Reply<LoopReply>,
+  cancel: () => void,
+): Reply<LoopReply> & { readonly settled: boolean } {
+  let settled = false;
+  let promise: Promise<LoopReply> | undefined;
+  const see = (result: LoopReply): LoopReply => {
+    settled = true;
+    if (result.failure !== undefined) cancel();
+    return result;
+  };
+  const lose = (error: unknown): never => {
+    settled = true;
+    cancel();
+    throw error;
+  };
+  return {
+    get settled() {
+      return settled;
+    },
+    get promise() {
+      promise ??= reply.promise.then(see, lose);
+      return promise;
+    },
+    wait: (until) => {
+      let result: LoopReply | typeof late;
+      try {
+        result = reply.wait(until);
+      } catch (error) {
+        return lose(error);
+      }
+      return result === late ? late : see(result);
+    },
+  };
 }
 
 /** The error of a rank that ended in a loop, with the iterations that it held. */
@@ -303,6 +390,91 @@ function lostLoop(core: PoolCore, rank: number, error: RankLostError): RankLostE
   return rankLostError(rank, reason, { task: "parallelFor", index, held });
 }
 
+/** Everything that is known of a loop before a pool is needed. */
+interface Loop {
+  readonly prepared: PreparedLoop;
+  readonly options: LoopOptions;
+  /** The calling thread runs it. */
+  readonly here: boolean;
+}
+
+function prepare(operation: string, over: unknown, body: AnyFunction, options: LoopOptions): Loop {
+  checkLoopOptions(options);
+  const range = resolveRange(over);
+  const items = "items" in range.iterations ? range.iterations.items : undefined;
+  const captured = captureBody(operation, body, options.with ?? {}, items);
+  const schedule = resolveSchedule(options.schedule ?? "auto");
+  // A closed pool and one of another kind are refused before anything runs.
+  if (options.pool !== undefined) coreOf(options.pool);
+  options.signal?.throwIfAborted();
+  const here = options.if === false || (options.pool === undefined && isRankThread());
+  return { prepared: { range, schedule, captured }, options, here };
+}
+
+async function runAwaited(over: unknown, body: AnyFunction, given: LoopOptions = {}): Promise<LoopResults> {
+  const { prepared, options, here } = prepare("parallelFor", over, body, given);
+  if (here) return awaiting(runHere(prepared, options, false));
+  const core = options.pool === undefined ? undefined : coreOf(options.pool);
+  if (prepared.range.count === 0 && core?.queue.closed !== true) return new Float64Array(0);
+  // A call that waits must not see what its caller does to the values meanwhile.
+  const own =
+    core?.prompt === true ? prepared : { ...prepared, captured: structuredClone(prepared.captured) };
+  const pool = options.pool ?? (await defaultPool());
+  const target = core ?? coreOf(pool);
+  return target.awaited(callOf(own, options, pool, target));
+}
+
+function runBlocked(over: unknown, body: AnyFunction, given: LoopOptions = {}): LoopResults {
+  const operation = "parallelFor.sync";
+  if (Object.prototype.toString.call(body) === "[object AsyncFunction]") {
+    throw new ArgumentError({
+      operation,
+      argument: "body",
+      found: "an async function",
+      expected: "a function that is done when it returns",
+      remedy: "use await parallelFor(...), or make the body synchronous",
+    });
+  }
+  const { prepared, options, here } = prepare(operation, over, body, given);
+  if (here) return blocking(runHere(prepared, options, true));
+  if (prepared.range.count === 0 && options.pool?.closed !== true) return new Float64Array(0);
+  const pool = options.pool ?? defaultPoolNow(operation);
+  const core = coreOf(pool);
+  return core.blocked(callOf(prepared, options, pool, core));
+}
+
+/** A loop in its awaited form, and as `sync` in its blocking one. */
+export interface ParallelFor {
+  <T, W extends object = object>(
+    over: number | Range,
+    body: (index: number, context: LoopContext & W) => T,
+    options?: LoopOptions<W>,
+  ): Promise<LoopResult<Awaited<T>>>;
+  <I, T, W extends object = object>(
+    over: Iterable<I>,
+    body: (item: I, context: LoopContext & W) => T,
+    options?: LoopOptions<W>,
+  ): Promise<LoopResult<Awaited<T>>>;
+  /**
+   * The same loop for code that cannot await: it blocks the calling thread until the ranks are done, and returns their
+   * results. Bodies run on the ranks all the same, and may not be async.
+   *
+   * Throws what the awaited form rejects with, and `BlockingError` while an asynchronous call is under way on the pool.
+   */
+  readonly sync: {
+    <T, W extends object = object>(
+      over: number | Range,
+      body: (index: number, context: LoopContext & W) => T,
+      options?: LoopOptions<W>,
+    ): LoopResult<T>;
+    <I, T, W extends object = object>(
+      over: Iterable<I>,
+      body: (item: I, context: LoopContext & W) => T,
+      options?: LoopOptions<W>,
+    ): LoopResult<T>;
+  };
+}
+
 /**
  * Runs `body` for every index or item on the ranks of a pool, and resolves to its results in order.
  *
@@ -311,45 +483,9 @@ function lostLoop(core: PoolCore, rank: number, error: RankLostError): RankLostE
  * starting.
  *
  * Rejects with `RankError` (index, rank, the worker's stack; `cause` is what was thrown), `RankLostError` if a rank
- * ends, `CaptureError` for what cannot cross, `ArgumentError`, `PoolClosedError`, or the signal's reason.
+ * ends, `TimeoutError`, `CaptureError` for what cannot cross, `ArgumentError`, `PoolClosedError`, or the signal's reason.
  * @example
  * const squares = await parallelFor(100, (i) => i * i);
  */
-export function parallelFor<T, W extends object = object>(
-  over: number | Range,
-  body: (index: number, context: LoopContext & W) => T,
-  options?: LoopOptions<W>,
-): Promise<LoopResult<Awaited<T>>>;
-export function parallelFor<I, T, W extends object = object>(
-  over: Iterable<I>,
-  body: (item: I, context: LoopContext & W) => T,
-  options?: LoopOptions<W>,
-): Promise<LoopResult<Awaited<T>>>;
-export async function parallelFor(
-  over: unknown,
-  body: AnyFunction,
-  options: LoopOptions = {},
-): Promise<Float64Array | unknown[]> {
-  checkLoopOptions(options);
-  const range = resolveRange(over);
-  const prepared: PreparedLoop = {
-    range,
-    schedule: resolveSchedule(options.schedule ?? "auto"),
-    captured: captureBody(
-      "parallelFor",
-      body,
-      options.with ?? {},
-      "items" in range.iterations ? range.iterations.items : undefined,
-    ),
-  };
-  const pool = options.pool;
-  const core = pool === undefined ? undefined : coreOf(pool);
-  options.signal?.throwIfAborted();
-  if (options.if === false || (pool === undefined && isRankThread())) return runHere(prepared, options);
-  if (range.count === 0 && core?.queue.closed !== true) return new Float64Array(0);
-  // A call that waits must not see what its caller does to the values meanwhile.
-  const own =
-    core?.prompt === true ? prepared : { ...prepared, captured: structuredClone(prepared.captured) };
-  const target = pool ?? (await defaultPool());
-  return runOnPool(own, options, target, core ?? coreOf(target));
-}
+// The two functions take and give what the interface says; its overloads cannot be written on an assignment.
+export const parallelFor = Object.assign(runAwaited, { sync: runBlocked }) as unknown as ParallelFor;

@@ -1,13 +1,21 @@
 /** A pool of ranks, as its users see it. */
 import type { DeviceKind } from "../base/device-kind.js";
 import type { DType, Storage } from "../base/dtype.js";
+import { PoolClosedError } from "../base/errors.js";
 import type { Shape } from "../base/shape.js";
 import type { Plan } from "../plan/plan.js";
 import type { PoolCore, Residency } from "./core.js";
 import { adoptCore, coreOf } from "./cores.js";
 import type { PoolOptions } from "./options.js";
-import { openPool } from "./open.js";
-import type { Arrays, LoadOptions, ProgramReport, ResidentPlan, StepOptions } from "./resident.js";
+import { openPool, openPoolNow } from "./open.js";
+import type {
+  Arrays,
+  LoadOptions,
+  ProgramReport,
+  ResidentPlan,
+  ResidentPlanSync,
+  StepOptions,
+} from "./resident.js";
 import type { TimelineEntry } from "./timeline.js";
 
 /** What is known of a rank. */
@@ -31,6 +39,8 @@ export interface PoolReport {
   readonly plans: readonly {
     readonly label: string;
     readonly steps: number;
+    /** Steps that the calling thread carried out alone, because they compute less than waking the ranks costs. */
+    readonly inlined: number;
     readonly programs: readonly ProgramReport[];
   }[];
   /** The heap that all pools of this thread share. */
@@ -65,10 +75,15 @@ export class Pool {
     return coreOf(this).queue.closed;
   }
 
+  /** The pool's calls as functions that block the calling thread until they are done. */
+  get sync(): PoolSync {
+    return new PoolSync(this);
+  }
+
   /** Verifies a plan, places it in the shared heap and compiles its programs on its ranks. */
   async load(plan: Plan, options: LoadOptions = {}): Promise<ResidentPlan> {
     const core = coreOf(this);
-    return new Resident(core, await core.load(plan, options));
+    return new Resident(core, await core.awaited(core.load(plan, options)));
   }
 
   /**
@@ -79,24 +94,12 @@ export class Pool {
   async run(
     plan: Plan,
     arrays: Arrays = {},
-    options: { readonly signal?: AbortSignal } = {},
+    options: { readonly signal?: AbortSignal; readonly timeout?: number } = {},
   ): Promise<Record<string, ArrayData>> {
-    const role = (name: string): string | undefined =>
-      Object.hasOwn(plan.regions, name) ? plan.regions[name]?.role : undefined;
-    const pick = (constant: boolean): Arrays =>
-      Object.fromEntries(Object.entries(arrays).filter(([name]) => (role(name) === "constant") === constant));
-    const resident = await this.load(plan, { ...options, constants: pick(true) });
+    const { constants, inputs } = byRole(plan, arrays);
+    const resident = await this.load(plan, { ...options, constants });
     try {
-      return await resident.run(
-        pick(false),
-        (region) =>
-          Object.fromEntries(
-            Object.entries(plan.regions)
-              .filter(([, { role: own }]) => own === "output")
-              .map(([name, { dtype, shape }]) => [name, { dtype, shape, data: region(name).slice() }]),
-          ),
-        options,
-      );
+      return await resident.run(inputs, (region) => copyOutputs(plan, region), options);
     } finally {
       await resident.dispose();
     }
@@ -108,9 +111,10 @@ export class Pool {
     const { usedBytes, capacity, limit } = core.heap.report();
     return {
       ranks: this.ranks.map((description) => ({ ...description, ...core.blocks.counters(description.rank) })),
-      plans: [...core.residents.values()].map(({ label, epoch, programs }) => ({
+      plans: [...core.residents.values()].map(({ label, epoch, inlined, programs }) => ({
         label,
         steps: epoch,
+        inlined,
         programs,
       })),
       heap: { usedBytes, capacity, limit },
@@ -135,13 +139,74 @@ export class Pool {
   }
 }
 
+/** A pool's calls for callers that cannot await. They throw what the asynchronous ones reject with. */
+export class PoolSync {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** As `pool.load`. */
+  load(plan: Plan, options: LoadOptions = {}): ResidentPlan {
+    const core = coreOf(this.#pool);
+    return new Resident(core, core.blocked(core.load(plan, options)));
+  }
+
+  /** As `pool.run`. */
+  run(
+    plan: Plan,
+    arrays: Arrays = {},
+    options: { readonly signal?: AbortSignal; readonly timeout?: number } = {},
+  ): Record<string, ArrayData> {
+    const { constants, inputs } = byRole(plan, arrays);
+    const resident = this.load(plan, { ...options, constants });
+    try {
+      return resident.sync.run(inputs, (region) => copyOutputs(plan, region), options);
+    } finally {
+      resident.sync.dispose();
+    }
+  }
+
+  /** Ends the ranks, and blocks until they have ended. */
+  close(): void {
+    coreOf(this.#pool).closeNow();
+  }
+}
+
+/** Arrays of constant regions, and the others. */
+function byRole(plan: Plan, arrays: Arrays): { readonly constants: Arrays; readonly inputs: Arrays } {
+  const role = (name: string): string | undefined =>
+    Object.hasOwn(plan.regions, name) ? plan.regions[name]?.role : undefined;
+  const pick = (constant: boolean): Arrays =>
+    Object.fromEntries(Object.entries(arrays).filter(([name]) => (role(name) === "constant") === constant));
+  return { constants: pick(true), inputs: pick(false) };
+}
+
+function copyOutputs(plan: Plan, region: (name: string) => Storage): Record<string, ArrayData> {
+  return Object.fromEntries(
+    Object.entries(plan.regions)
+      .filter(([, { role }]) => role === "output")
+      .map(([name, { dtype, shape }]) => [name, { dtype, shape, data: region(name).slice() }]),
+  );
+}
+
 class Resident implements ResidentPlan {
+  readonly sync: ResidentPlanSync;
   readonly #core: PoolCore;
   readonly #residency: Residency;
 
   constructor(core: PoolCore, residency: Residency) {
     this.#core = core;
     this.#residency = residency;
+    this.sync = {
+      run: (inputs, collect, options = {}) => core.blocked(core.run(residency, inputs, collect, options)),
+      write: (region, data) => core.blocked(core.write(residency, region, data)),
+      dispose: () => {
+        const call = core.dispose(residency);
+        if (call !== undefined) core.blocked(call);
+      },
+    };
   }
 
   get plan(): Plan {
@@ -160,36 +225,54 @@ class Resident implements ResidentPlan {
     return this.#residency.epoch;
   }
 
-  run<T>(
+  async run<T>(
     inputs: Arrays,
     collect: (region: (name: string) => Storage) => T,
     options: StepOptions = {},
   ): Promise<T> {
-    return this.#core.run(this.#residency, inputs, collect, options);
+    return this.#core.awaited(this.#core.run(this.#residency, inputs, collect, options));
   }
 
-  write(region: string, data: Storage): Promise<void> {
-    return this.#core.write(this.#residency, region, data);
+  async write(region: string, data: Storage): Promise<void> {
+    await this.#core.awaited(this.#core.write(this.#residency, region, data));
   }
 
   region(name: string): Storage {
     return this.#core.region(this.#residency, name);
   }
 
-  dispose(): Promise<void> {
-    return this.#core.dispose(this.#residency);
+  async dispose(): Promise<void> {
+    const call = this.#core.dispose(this.#residency);
+    if (call === undefined) return;
+    try {
+      await this.#core.awaited(call);
+    } catch (error) {
+      if (!(error instanceof PoolClosedError)) throw error; // Closing has released it.
+    }
   }
 }
 
+async function startPool(options: PoolOptions = {}): Promise<Pool> {
+  const pool = new Pool();
+  adoptCore(pool, await openPool(options));
+  return pool;
+}
+
+function startPoolNow(options: PoolOptions = {}): Pool {
+  const pool = new Pool();
+  adoptCore(pool, openPoolNow(options));
+  return pool;
+}
+
 /**
- * Starts a pool of ranks, one worker thread each.
+ * Starts a pool of ranks, one worker thread each. `createPool.sync` blocks until they are there.
  *
  * Rejects with `ArgumentError` for options that no pool can have.
  * @example
  * await using pool = await createPool({ ranks: 2 });
  */
-export async function createPool(options: PoolOptions = {}): Promise<Pool> {
-  const pool = new Pool();
-  adoptCore(pool, await openPool(options));
-  return pool;
-}
+export const createPool: {
+  (options?: PoolOptions): Promise<Pool>;
+  /** The same for callers that cannot await. */
+  sync(options?: PoolOptions): Pool;
+} = Object.assign(startPool, { sync: startPoolNow });

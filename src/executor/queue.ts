@@ -2,7 +2,7 @@
  * Calls of a pool run one at a time, in the order in which they were made. A caller that aborts is answered at once;
  * what it started is let go in its own time, and the next call begins after that.
  */
-import { PoolClosedError } from "../base/errors.js";
+import { BlockingError, PoolClosedError } from "../base/errors.js";
 
 /** What a running call listens to. */
 export interface CallContext {
@@ -72,6 +72,28 @@ export class CallQueue {
       // The first call of an idle pool starts at once: no turn is lost on the way to the ranks.
       this.#tail = this.#calls.size === 1 ? start() : previous.then(start);
     });
+  }
+
+  /** Runs `task` now. Throws `BlockingError` if another call is under way: its caller would have to be served by this thread. */
+  runNow<T>(operation: string, signal: AbortSignal | undefined, task: (context: CallContext) => T): T {
+    if (this.#closed) throw closedError(operation);
+    signal?.throwIfAborted();
+    const [running] = this.#calls;
+    if (running !== undefined) {
+      throw new BlockingError({
+        operation,
+        found: `called while ${running.operation} is under way on the same pool`,
+        remedy: "await the calls before it, or use a pool of its own",
+      });
+    }
+    const call: Call = { operation, reject: () => {}, listeners: [], givenUp: false };
+    this.#calls.add(call);
+    try {
+      // A thread that blocks hears of no abort and closes no pool.
+      return task({ onGiveUp: () => {}, givenUp: false });
+    } finally {
+      this.#calls.delete(call);
+    }
   }
 
   /** Gives up every call; later calls are refused. Answers when the running one has let go. */

@@ -19,6 +19,8 @@ export interface LoadOptions {
 /** What a step may be given. */
 export interface StepOptions {
   readonly signal?: AbortSignal;
+  /** Milliseconds from the step's start after which ranks that are still at work are ended, with `TimeoutError`. */
+  readonly timeout?: number;
   /** Called when it is this step's turn, before anything is overwritten. */
   readonly prepare?: () => void;
 }
@@ -57,4 +59,17 @@ export interface ResidentPlan {
   region(name: string): Storage;
   /** Unloads the plan and gives its memory back, after the calls before it. */
   dispose(): Promise<void>;
+  /** The same calls for callers that cannot await. */
+  readonly sync: ResidentPlanSync;
+}
+
+/**
+ * A resident plan's calls as functions that block the calling thread until they are done. The calling thread carries out
+ * the first rank's part itself. They throw what the asynchronous ones reject with, and `BlockingError` while an
+ * asynchronous call is under way on the same pool.
+ */
+export interface ResidentPlanSync {
+  run<T>(inputs: Arrays, collect: (region: (name: string) => Storage) => T, options?: StepOptions): T;
+  write(region: string, data: Storage): void;
+  dispose(): void;
 }

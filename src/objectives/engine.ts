@@ -14,10 +14,22 @@ import { costOf, vector } from "./methods.js";
 import type { Method } from "./programs.js";
 import type { FunctionReport } from "./report.js";
 
+/** What a call that blocks may be given. */
+export interface BlockingOptions {
+  /** Milliseconds after which ranks that are still at work are ended and the call fails with `TimeoutError`. */
+  readonly timeout?: number;
+}
+
 /** What a call may be given. */
-export interface CallOptions {
+export interface CallOptions extends BlockingOptions {
   /** Gives the call up; it rejects with the signal's reason. */
   readonly signal?: AbortSignal;
+}
+
+/** Options of a call that blocks and can use the memory of an earlier result. */
+export interface BlockingOutOptions<T> extends BlockingOptions {
+  /** As in `OutOptions`. */
+  readonly out?: T;
 }
 
 /** Options of a call that can use the memory of an earlier result. */
@@ -44,7 +56,7 @@ export interface FunctionResult {
   readonly gradients?: readonly Float64Array[];
 }
 
-/** What evaluates: a pool, or the calling thread. */
+/** What evaluates: a pool, or the calling thread. What is called `Now` blocks. */
 export interface Engine {
   evaluate(
     method: Method,
@@ -52,9 +64,17 @@ export interface Engine {
     extra: Float64Array | null,
     options: EvaluateOptions,
   ): Promise<FunctionResult>;
+  evaluateNow(
+    method: Method,
+    x: Float64Array,
+    extra: Float64Array | null,
+    options: EvaluateOptions,
+  ): FunctionResult;
   write(objective: number, leaf: number, data: Storage): Promise<void>;
+  writeNow(objective: number, leaf: number, data: Storage): void;
   report(): FunctionReport;
   dispose(): Promise<void>;
+  disposeNow(): void;
 }
 
 /** Residual and Jacobian at one point. */

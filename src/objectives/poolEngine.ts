@@ -6,8 +6,9 @@ import { at } from "../base/at.js";
 import type { Storage } from "../base/dtype.js";
 import { ArgumentError, DTypeError } from "../base/errors.js";
 import type { Pool } from "../executor/pool.js";
-import type { ResidentPlan } from "../executor/resident.js";
+import type { Arrays, LoadOptions, ResidentPlan } from "../executor/resident.js";
 import { sharedHeap } from "../heap/heap.js";
+import type { Plan } from "../plan/plan.js";
 import type { Engine, EvaluateOptions, FunctionResult } from "./engine.js";
 import type { Entry } from "./entry.js";
 import type { Layout } from "./layout.js";
@@ -22,6 +23,11 @@ import { bytesOfEntry, makeReport } from "./report.js";
 function floats(region: Storage): Float64Array {
   if (!(region instanceof Float64Array)) throw new DTypeError({ operation: "collect", found: "not float64" });
   return region;
+}
+
+function inputsOf(method: Method, x: Float64Array, extra: Float64Array | null): Arrays {
+  const name = extraRegion(method);
+  return name === null || extra === null ? { x } : { x, [name]: extra };
 }
 
 /** Refuses a rank that the pool does not have. */
@@ -47,7 +53,9 @@ export class PoolEngine implements Engine {
   readonly placement: readonly number[];
   readonly #entries: readonly Entry[];
   readonly #layout: Layout;
-  readonly #plans = new Map<Method, Promise<ResidentPlan>>();
+  readonly #plans = new Map<Method, ResidentPlan>();
+  /** Plans on their way. */
+  readonly #loading = new Map<Method, Promise<ResidentPlan>>();
   /** Arrays that read a plan's regions in place, by method. */
   readonly #leases = new Map<Method, Lease[]>();
   /** What takes back that the ranks hold the objectives. */
@@ -84,48 +92,84 @@ export class PoolEngine implements Engine {
     });
   }
 
-  #plan(method: Method): Promise<ResidentPlan> {
-    let plan = this.#plans.get(method);
-    if (plan === undefined) {
-      const built = methodPlan(
-        method,
-        this.#entries,
-        this.placement,
-        this.pool.ranks.length,
-        this.#layout.size,
-      );
-      plan = this.pool.load(built.plan, {
-        constants: built.constants,
-        label: method,
-        onRelease: () => this.#detach(method),
-      });
-      this.#plans.set(method, plan);
-      // A plan that could not be loaded is tried again by the next call.
-      plan.catch(() => this.#plans.delete(method));
+  /** The plan of a method as `load` takes it. */
+  #build(method: Method): { readonly plan: Plan; readonly options: LoadOptions } {
+    const ranks = this.pool.ranks.length;
+    const built = methodPlan(method, this.#entries, this.placement, ranks, this.#layout.size);
+    const onRelease = (): void => this.#detach(method);
+    return { plan: built.plan, options: { constants: built.constants, label: method, onRelease } };
+  }
+
+  async #plan(method: Method): Promise<ResidentPlan> {
+    const known = this.#plans.get(method);
+    if (known !== undefined) return known;
+    let loading = this.#loading.get(method);
+    if (loading === undefined) {
+      const { plan, options } = this.#build(method);
+      loading = this.pool
+        .load(plan, options)
+        .then((loaded) => {
+          this.#plans.set(method, loaded);
+          return loaded;
+        })
+        // A plan that could not be loaded is tried again by the next call.
+        .finally(() => this.#loading.delete(method));
+      this.#loading.set(method, loading);
     }
-    return plan;
+    return loading;
+  }
+
+  #planNow(method: Method): ResidentPlan {
+    const known = this.#plans.get(method);
+    if (known !== undefined) return known;
+    const { plan, options } = this.#build(method);
+    // If the same plan is being loaded by a call that awaits, the pool refuses this one.
+    const loaded = this.pool.sync.load(plan, options);
+    this.#plans.set(method, loaded);
+    return loaded;
   }
 
   async evaluate(
     method: Method,
     x: Float64Array,
     extra: Float64Array | null,
-    { signal, inPlace }: EvaluateOptions,
+    { signal, timeout, inPlace }: EvaluateOptions,
   ): Promise<FunctionResult> {
     signal?.throwIfAborted();
     const plan = await this.#plan(method);
-    const name = extraRegion(method);
-    const inputs = name === null || extra === null ? { x } : { x, [name]: extra };
     const start = performance.now();
     try {
-      return await plan.run(inputs, (region) => this.#collect(method, region, inPlace), {
+      return await plan.run(inputsOf(method, x, extra), (region) => this.#collect(method, region, inPlace), {
         prepare: () => this.#detach(method),
         ...(signal === undefined ? {} : { signal }),
+        ...(timeout === undefined ? {} : { timeout }),
       });
     } finally {
-      this.#calls++;
-      this.#elapsed += performance.now() - start;
+      this.#count(start);
     }
+  }
+
+  evaluateNow(
+    method: Method,
+    x: Float64Array,
+    extra: Float64Array | null,
+    { timeout, inPlace }: EvaluateOptions,
+  ): FunctionResult {
+    const plan = this.#planNow(method);
+    const start = performance.now();
+    try {
+      return plan.sync.run(inputsOf(method, x, extra), (region) => this.#collect(method, region, inPlace), {
+        prepare: () => this.#detach(method),
+        ...(timeout === undefined ? {} : { timeout }),
+      });
+    } finally {
+      this.#count(start);
+    }
+  }
+
+  #count(start: number): void {
+    this.#calls++;
+    this.#elapsed += performance.now() - start;
   }
 
   /** Arrays that still read the regions of a method's plan get memory of their own. */
@@ -156,12 +200,18 @@ export class PoolEngine implements Engine {
     }
   }
 
+  #dataRegion(objective: number, leaf: number): string {
+    return dataRegion(objective, at(at(this.#entries, objective).data, leaf).path);
+  }
+
   /** All plans hold the same copy of an array of data, so writing it through one changes it for all. */
   async write(objective: number, leaf: number, data: Storage): Promise<void> {
-    const { data: leaves } = at(this.#entries, objective);
-    const region = dataRegion(objective, at(leaves, leaf).path);
     const plan = await this.#plan("residual");
-    await plan.write(region, data);
+    await plan.write(this.#dataRegion(objective, leaf), data);
+  }
+
+  writeNow(objective: number, leaf: number, data: Storage): void {
+    this.#planNow("residual").sync.write(this.#dataRegion(objective, leaf), data);
   }
 
   report(): FunctionReport {
@@ -192,9 +242,12 @@ export class PoolEngine implements Engine {
 
   async dispose(): Promise<void> {
     for (const withdraw of this.#withdrawals) withdraw();
-    const plans = await Promise.allSettled(this.#plans.values());
-    await Promise.all(
-      plans.map(async (plan) => (plan.status === "fulfilled" ? plan.value.dispose() : undefined)),
-    );
+    await Promise.allSettled(this.#loading.values());
+    await Promise.all([...this.#plans.values()].map((plan) => plan.dispose()));
+  }
+
+  disposeNow(): void {
+    for (const withdraw of this.#withdrawals) withdraw();
+    for (const plan of this.#plans.values()) plan.sync.dispose();
   }
 }

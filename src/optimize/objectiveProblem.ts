@@ -3,7 +3,8 @@
  */
 import type { NDArray } from "../arrays/index.js";
 import type { CallOptions } from "../objectives/engine.js";
-import type { GradientOf, ObjectiveFunction } from "../objectives/objectiveFunction.js";
+import type { GradientOf } from "../objectives/functionCalls.js";
+import type { ObjectiveFunction } from "../objectives/objectiveFunction.js";
 import type { LeastSquaresProblem } from "./problem.js";
 import type { LeastSquaresResult } from "./result.js";
 

@@ -1,5 +1,6 @@
 /** A rank's part in a loop: takes chunks of iterations until none are left, and runs the body for each. */
 import { at } from "../base/at.js";
+import { ArgumentError } from "../base/errors.js";
 import { Decoder, Encoder } from "../closure/codec.js";
 import "../closure/codecs.js";
 import { errorToWire } from "../closure/error-wire.js";
@@ -7,6 +8,8 @@ import { compile, compileClosed } from "../closure/functions.js";
 import type { LoopJob, LoopReply } from "../closure/job.js";
 import { loopWord } from "../closure/job.js";
 import type { AnyFunction } from "../closure/source.js";
+import type { LoopWork } from "../transports/service.js";
+import { eventTurn } from "../transports/service.js";
 import { Chunks } from "./chunks.js";
 import type { LoopSignal } from "./loop-signal.js";
 
@@ -32,16 +35,26 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
-/** A turn of the event loop, so that messages and timers are served. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 /** How long iterations may go on, in milliseconds, before the event loop is served. */
 const patience = 10;
 
+/** What a body that is not done when it returns meets in a loop that blocks its caller. */
+function refusePromise(promise: PromiseLike<unknown>): never {
+  promise.then(
+    () => {},
+    () => {}, // What it rejects with has nobody to go to.
+  );
+  throw new ArgumentError({
+    operation: "parallelFor.sync",
+    argument: "body",
+    found: "a function that returns a promise",
+    expected: "a function that is done when it returns",
+    remedy: "use await parallelFor(...), or make the body synchronous",
+  });
+}
+
 /** Runs the iterations that fall to this rank. A body that throws ends the loop for everybody. */
-export async function runLoop(job: LoopJob, host: LoopHost): Promise<LoopReply> {
+export function* runLoop(job: LoopJob, host: LoopHost): LoopWork {
   const { words } = host;
   const decoders = new Map(
     Object.entries(job.body.decoders).map(([name, source]) => {
@@ -96,7 +109,8 @@ export async function runLoop(job: LoopJob, host: LoopHost): Promise<LoopReply> 
         // Each iteration has a context of its own: an async body may outlive its turn.
         const context: object = Object.create(base, { index: { value: index, enumerable: true } }) as object;
         const result = body(itemOf(position), context);
-        const value: unknown = isThenable(result) ? await result : result;
+        if (job.blocking && isThenable(result)) refusePromise(result);
+        const value: unknown = isThenable(result) ? yield result : result;
         numeric &&= typeof value === "number";
         values.push(value);
         if (runs.length > 0 && at(runs, runs.length - 2) + at(runs, runs.length - 1) === position) {
@@ -114,7 +128,7 @@ export async function runLoop(job: LoopJob, host: LoopHost): Promise<LoopReply> 
     host.chunkDone(job.task, start, chunk.length);
     if (Atomics.load(words, loopWord.cancel) !== 0) break;
     if (now - served > patience) {
-      await turn();
+      yield eventTurn;
       served = performance.now();
     }
   }

@@ -1,11 +1,19 @@
 /** A rank: one device for life, the plans that reside on it, and the diary of what it did. */
 import { HeddleError } from "../base/errors.js";
-import type { LoopJob, LoopReply } from "../closure/job.js";
+import type { LoopJob } from "../closure/job.js";
 import { loopWord } from "../closure/job.js";
 import type { Device } from "../devices/device.js";
 import { freshBuffer } from "../heap/heap.js";
 import type { Executable } from "../ir/executable.js";
-import type { Loaded, PlanPart, RankInfo, RankService, RankSetup, Resumable } from "../transports/service.js";
+import type {
+  Loaded,
+  LoopWork,
+  PlanPart,
+  RankInfo,
+  RankService,
+  RankSetup,
+  Resumable,
+} from "../transports/service.js";
 import { controlBlock, controlBytes, controlFloat, planWord } from "../transports/words.js";
 import type { BoundList } from "./bind.js";
 import { bindList } from "./bind.js";
@@ -116,7 +124,7 @@ export class RankMachine implements RankService {
     ringBell(words);
   }
 
-  async evaluate(job: LoopJob): Promise<LoopReply> {
+  *evaluate(job: LoopJob): LoopWork {
     const address = typeof job.words === "number" ? job.words : 0;
     const buffer =
       typeof job.words === "number" ? freshBuffer(this.#setup.heap, address + 4 * loopWord.count) : job.words;
@@ -126,7 +134,7 @@ export class RankMachine implements RankService {
     const floats = this.#floats;
     this.#timeline.begin(job.task);
     try {
-      return await runLoop(job, {
+      return yield* runLoop(job, {
         rank: this.#setup.rank,
         words,
         memory: this.#setup.heap,

@@ -8,18 +8,27 @@ import { expose } from "comlink";
 import type { ErrorWire } from "../closure/error-wire.js";
 import { errorToWire } from "../closure/error-wire.js";
 import { freshBuffer } from "../heap/heap.js";
-import type { RankControl } from "../transports/control.js";
+import type { RankControl, RankStart } from "../transports/control.js";
 import { answer, endpointOf } from "../transports/control.js";
+import { driveLoop } from "../transports/loop-work.js";
+import { ringMailbox } from "../transports/mailbox.js";
 import { park, spin } from "../transports/park.js";
 import type { RankInfo, Resumable } from "../transports/service.js";
 import { StepAborted } from "../transports/service.js";
-import type { ThreadStart } from "../transports/threads.js";
-import { controlBlock, controlBytes, controlWord, planWord, stepStatus } from "../transports/words.js";
+import {
+  controlBlock,
+  controlBytes,
+  controlWord,
+  leaveStep,
+  planWord,
+  poolWord,
+  stepStatus,
+} from "../transports/words.js";
 import { RankMachine } from "./machine.js";
 import { becomeRankThread } from "./thread.js";
 
 /** How long a rank blocks its event loop after a step, in milliseconds, before it parks without blocking. */
-const blocking = 4;
+const blockTime = 4;
 
 /** How long steps may follow each other, in milliseconds, before the event loop has a turn. */
 const patience = 20;
@@ -29,7 +38,7 @@ function turn(): Promise<void> {
 }
 
 /** Carries a step to its end, awaiting whatever it waits for. */
-async function drive(resumable: Resumable, spinning: number): Promise<void> {
+async function drive(resumable: Resumable, poolWords: Int32Array): Promise<void> {
   for (;;) {
     const waiting = resumable.step();
     if (waiting === undefined) return;
@@ -38,6 +47,7 @@ async function drive(resumable: Resumable, spinning: number): Promise<void> {
       continue;
     }
     const { words, value } = waiting;
+    const spinning = Atomics.load(poolWords, poolWord.spin) / 1000;
     if (spin(() => Atomics.load(words, planWord.bell) !== value, spinning)) continue;
     await park(words, planWord.bell, value);
   }
@@ -47,11 +57,15 @@ async function drive(resumable: Resumable, spinning: number): Promise<void> {
  * Starts the rank of this thread, which serves until it is ended. `loadLibrary` is called before the first loop body
  * runs: it makes heddle's exports and codecs known.
  */
-export function serveRank({ setup, port }: ThreadStart, loadLibrary: () => Promise<void>): RankInfo {
+export function serveRank({ setup, port, mail }: RankStart, loadLibrary: () => Promise<void>): RankInfo {
   becomeRankThread();
   const machine = new RankMachine(setup, threadId);
   const { words } = controlBlock(freshBuffer(setup.heap, setup.control + controlBytes), setup.control);
-  const pending = new Int32Array(freshBuffer(setup.heap, setup.pending + 4), setup.pending, 1);
+  const poolWords = new Int32Array(
+    freshBuffer(setup.heap, setup.pool + 4 * poolWord.count),
+    setup.pool,
+    poolWord.count,
+  );
   let failure: ErrorWire | undefined;
   let library: Promise<void> | undefined;
   /** Loops under way; their bodies may wait for timers and messages. */
@@ -67,7 +81,7 @@ export function serveRank({ setup, port }: ThreadStart, loadLibrary: () => Promi
         evaluating++;
         try {
           await (library ??= loadLibrary());
-          return await machine.evaluate(job);
+          return await driveLoop(machine.evaluate(job));
         } finally {
           evaluating--;
         }
@@ -80,13 +94,18 @@ export function serveRank({ setup, port }: ThreadStart, loadLibrary: () => Promi
         return machine.close();
       }),
   };
-  expose(control, endpointOf(port));
+  expose(
+    control,
+    endpointOf(port, () => ringMailbox(mail)),
+  );
 
-  const step = async (): Promise<void> => {
+  /** Carries out the step that was commanded, and counts this rank off. */
+  const step = async (command: number): Promise<void> => {
+    const begun = Atomics.load(poolWords, poolWord.pending);
     const plan = Atomics.load(words, controlWord.plan);
     let status: number = stepStatus.done;
     try {
-      await drive(machine.begin(plan), setup.spin);
+      await drive(machine.begin(plan), poolWords);
     } catch (error) {
       status = error instanceof StepAborted ? stepStatus.aborted : stepStatus.failed;
       if (status === stepStatus.failed) {
@@ -95,6 +114,8 @@ export function serveRank({ setup, port }: ThreadStart, loadLibrary: () => Promi
       }
     }
     Atomics.store(words, controlWord.status, status);
+    Atomics.store(words, controlWord.outcome, command);
+    leaveStep(poolWords, begun);
   };
 
   const serve = async (): Promise<void> => {
@@ -103,29 +124,27 @@ export function serveRank({ setup, port }: ThreadStart, loadLibrary: () => Promi
     /** True after a step: the next one is likely to follow soon, and nothing else is going on. */
     let warm = false;
     while (!closed) {
-      const attention = Atomics.load(words, controlWord.attention);
+      const attention = Atomics.load(poolWords, poolWord.attention);
       if (Atomics.load(words, controlWord.command) !== seen) {
         seen = Atomics.load(words, controlWord.command);
-        await step();
-        Atomics.store(words, controlWord.outcome, seen);
-        if (Atomics.sub(pending, 0, 1) === 1) Atomics.notify(pending, 0);
+        await step(seen);
         warm = true;
         continue;
       }
-      const asked = (): boolean => Atomics.load(words, controlWord.attention) !== attention;
-      if (spin(asked, setup.spin)) {
+      const asked = (): boolean => Atomics.load(poolWords, poolWord.attention) !== attention;
+      const patient = warm && evaluating === 0 && performance.now() - turned < patience;
+      if (patient && spin(asked, Atomics.load(poolWords, poolWord.spin) / 1000)) {
         // A step, or mail on the control channel, which is only read in a turn of the event loop.
-        if (Atomics.load(words, controlWord.command) !== seen && performance.now() - turned < patience)
-          continue;
-      } else if (warm && evaluating === 0 && performance.now() - turned < patience) {
+        if (Atomics.load(words, controlWord.command) !== seen) continue;
+      } else if (patient) {
         // A thread that blocks wakes sooner than an event loop does; the pause is short, for the loop has its own work.
         Atomics.store(words, controlWord.blocked, 1);
-        Atomics.wait(words, controlWord.attention, attention, blocking);
+        Atomics.wait(poolWords, poolWord.attention, attention, blockTime);
         Atomics.store(words, controlWord.blocked, 0);
         if (Atomics.load(words, controlWord.command) !== seen) continue;
       }
       warm = false;
-      await (asked() ? turn() : park(words, controlWord.attention, attention));
+      await (asked() ? turn() : park(poolWords, poolWord.attention, attention));
       turned = performance.now();
     }
   };

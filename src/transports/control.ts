@@ -1,13 +1,14 @@
 /**
- * The typed control channel of a rank that lives in another thread: Comlink over a message port, for what is rare and
- * small. Answers carry errors as data, because what is thrown through Comlink loses its class, cause and properties.
+ * The typed control channels: what main may ask of a rank and of the supervisor, through Comlink over a message port,
+ * for what is rare and small. Answers carry errors as data, because what is thrown through Comlink loses its class,
+ * cause and properties.
  */
-import type { MessagePort } from "node:worker_threads";
+import type { MessagePort, Transferable } from "node:worker_threads";
 import type { Endpoint } from "comlink";
 import type { ErrorWire } from "../closure/error-wire.js";
 import { errorFromWire, errorToWire } from "../closure/error-wire.js";
 import type { LoopJob, LoopReply } from "../closure/job.js";
-import type { Loaded, PlanPart } from "./service.js";
+import type { Loaded, PlanPart, RankInfo, RankSetup } from "./service.js";
 
 /** A result, or the error that took its place. */
 export type Answer<T> =
@@ -23,6 +24,39 @@ export interface RankControl {
   /** The error of the step that failed last. */
   failure(): Promise<Answer<ErrorWire | undefined>>;
   close(): Promise<Answer<void>>;
+}
+
+/** What a rank's thread is started with. */
+export interface RankStart {
+  readonly setup: RankSetup;
+  readonly port: MessagePort;
+  /** One word, bumped after each message to main. */
+  readonly mail: Int32Array;
+}
+
+/** How the supervisor makes a rank's thread. */
+export interface RankThread {
+  /** The module that the thread runs; it exports `start(task: RankStart): RankInfo`. */
+  readonly entry: string;
+  readonly execArgv: readonly string[];
+}
+
+/** What main may ask of the supervisor. Ranks have numbers that no other rank of the process has. */
+export interface SupervisorControl {
+  /** Starts a rank's thread, or starts it anew. */
+  start(rank: number, start: RankStart, thread: RankThread): Promise<Answer<RankInfo>>;
+  /** Ends the thread of a rank that does not answer; `reason` is what those who wait for it are told. */
+  kill(rank: number, reason: string): Promise<Answer<void>>;
+  /** Ends a rank for good. */
+  end(rank: number): Promise<Answer<void>>;
+  /** Shows that the supervisor is there. */
+  ping(): Promise<Answer<void>>;
+}
+
+/** What the supervisor tells main unasked. */
+export interface RankEnded {
+  readonly ended: number;
+  readonly reason: string;
 }
 
 /** Runs `task`; its error becomes part of the answer. */
@@ -44,11 +78,14 @@ export function valueOf<T>(result: Answer<T>): T {
 type Listener =
   ((event: { readonly data: unknown }) => void) | { handleEvent(event: { readonly data: unknown }): void };
 
-/** A Node message port as the endpoint that Comlink expects. */
-export function endpointOf(port: MessagePort): Endpoint {
+/** A Node message port as the endpoint that Comlink expects; `posted` is called after each message. */
+export function endpointOf(port: MessagePort, posted: () => void): Endpoint {
   const listeners = new Map<Listener, (data: unknown) => void>();
   const endpoint = {
-    postMessage: (message: unknown) => port.postMessage(message),
+    postMessage: (message: unknown, transfer?: readonly Transferable[]) => {
+      port.postMessage(message, transfer);
+      posted();
+    },
     addEventListener: (_type: string, listener: Listener) => {
       const deliver = (data: unknown): void => {
         if (typeof listener === "function") listener({ data });

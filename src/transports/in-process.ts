@@ -3,22 +3,43 @@
  * parts are copied on the way as on any other transport, so that nothing works here only because objects are shared.
  */
 import { at } from "../base/at.js";
-import { HeddleError } from "../base/errors.js";
 import { errorToWire } from "../closure/error-wire.js";
 import { freshBuffer } from "../heap/heap.js";
-import type { RankService, RankSetup, Resumable, Waiting } from "./service.js";
+import { loopReply } from "./loop-work.js";
+import type { Reply } from "./reply.js";
+import { answered, finished, immediate } from "./reply.js";
+import type { RankService, RankSetup } from "./service.js";
 import { StepAborted } from "./service.js";
 import type { RankLink, StepOutcome, Transport } from "./transport.js";
-import { controlBlock, controlBytes, controlWord, planWord } from "./words.js";
+import { takeTurns } from "./turns.js";
+import { controlBlock, controlBytes, controlWord } from "./words.js";
 
 /** Makes a rank; ranks are built on the floor above. */
 export type CreateRank = (setup: RankSetup) => RankService;
 
-interface Turn {
-  readonly rank: number;
-  readonly service: RankService;
-  readonly resumable: Resumable;
-  outcome?: StepOutcome;
+/** How a part ended that threw. Its failure is made known to the other ranks. */
+export function failedOutcome(
+  service: RankService,
+  setup: RankSetup,
+  plan: number,
+  error: unknown,
+): StepOutcome {
+  if (error instanceof StepAborted) return { kind: "aborted" };
+  service.abandon(plan);
+  const { heap, control } = setup;
+  const { words } = controlBlock(freshBuffer(heap, control + controlBytes), control);
+  return { kind: "failed", error: errorToWire(error), task: Atomics.exchange(words, controlWord.task, 0) };
+}
+
+/** A reply of something that a device may take its time for. */
+function settling(settled: void | Promise<void>): Reply<void> {
+  return {
+    get promise() {
+      return Promise.resolve(settled);
+    },
+    // A thread that blocks cannot wait for its own device; what was begun ends in its own time.
+    wait: () => undefined,
+  };
 }
 
 /** A transport of ranks in this thread. */
@@ -26,66 +47,51 @@ export function inProcess(setups: readonly RankSetup[], create: CreateRank): Tra
   const services: RankService[] = [];
   const links: RankLink[] = [];
 
-  const fail = (turn: Turn, plan: number, error: unknown): StepOutcome => {
-    if (error instanceof StepAborted) return { kind: "aborted" };
-    turn.service.abandon(plan);
-    const { heap, control } = at(setups, turn.rank);
-    const { words } = controlBlock(freshBuffer(heap, control + controlBytes), control);
-    return { kind: "failed", error: errorToWire(error), task: Atomics.exchange(words, controlWord.task, 0) };
-  };
-
-  const step = async (plan: number, ranks: readonly number[]): Promise<readonly StepOutcome[]> => {
-    const turns = ranks.map((rank): Turn => {
-      const service = at(services, rank);
-      return { rank, service, resumable: service.begin(plan) };
-    });
-    for (;;) {
-      const waiting: Waiting[] = [];
-      for (const turn of turns) {
-        if (turn.outcome !== undefined) continue;
-        try {
-          const wait = turn.resumable.step();
-          if (wait === undefined) turn.outcome = { kind: "done" };
-          else waiting.push(wait);
-        } catch (error) {
-          turn.outcome = fail(turn, plan, error);
-        }
-      }
-      if (waiting.length === 0) break;
-      const rung = waiting.some(
-        (wait) => wait.on === "bell" && Atomics.load(wait.words, planWord.bell) !== wait.value,
-      );
-      if (rung) continue;
-      const promises = waiting.flatMap((wait) => (wait.on === "device" ? [wait.promise] : []));
-      if (promises.length === 0)
-        throw new HeddleError("HEDDLE_INTERNAL", "in-process ranks wait for each other");
-      await Promise.race(promises);
-    }
-    return turns.map((turn) => turn.outcome ?? { kind: "aborted" });
-  };
-
   return {
     kind: "inProcess",
     lost: new Set(),
-    start: async () => {
+    start: () => {
       for (const setup of setups) {
         const service = create(setup);
         services.push(service);
         links.push({
           info: service.hello(),
-          load: async (part) => service.load(structuredClone(part)),
-          place: async (plan, workspace) => service.place(plan, workspace),
-          unload: async (plan) => service.unload(plan),
-          evaluate: async (job) => structuredClone(await service.evaluate(structuredClone(job))),
-          cancel: async (loop) => service.cancel(loop),
+          load: (part) => immediate(() => service.load(structuredClone(part))),
+          place: (plan, workspace) => immediate(() => service.place(plan, workspace)),
+          unload: (plan) => immediate(() => service.unload(plan)),
+          evaluate: (job) => {
+            const own = structuredClone(job);
+            return loopReply(() => service.evaluate(own));
+          },
+          cancel: (loop) => immediate(() => service.cancel(loop)),
         });
       }
+      return finished(undefined);
     },
     link: (rank) => at(links, rank),
-    step,
-    heal: async () => {},
-    close: async () => {
-      for (const service of services.splice(0)) await service.close();
+    modes: () => [],
+    *step(plan, ranks) {
+      const outcomes = ranks.map((): StepOutcome => ({ kind: "aborted" }));
+      yield* takeTurns(
+        ranks.map((rank, i) => {
+          const service = at(services, rank);
+          return {
+            resumable: service.begin(plan),
+            end: (failure) => {
+              outcomes[i] =
+                failure === undefined
+                  ? { kind: "done" }
+                  : failedOutcome(service, at(setups, rank), plan, failure.error);
+            },
+          };
+        }),
+      );
+      return outcomes;
+    },
+    heal: () => finished(undefined),
+    kill: () => {},
+    *close() {
+      for (const service of services.splice(0)) yield* answered(settling(service.close()));
     },
   };
 }

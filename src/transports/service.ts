@@ -17,10 +17,8 @@ export interface RankSetup {
   readonly heap: WebAssembly.Memory;
   /** Address of the rank's control block. */
   readonly control: number;
-  /** Address of the word that counts ranks still at work in a step. */
-  readonly pending: number;
-  /** Milliseconds that the rank spins before it parks. */
-  readonly spin: number;
+  /** Address of the pool's words. */
+  readonly pool: number;
   /** For tests: words that make the next run fail; see `rank/faults.ts`. */
   readonly faults?: Int32Array;
 }
@@ -95,6 +93,12 @@ export interface Resumable {
   step(): Waiting | undefined;
 }
 
+/** A loop under way, which stops at promises of its bodies, and now and then so that the event loop can have a turn. */
+export type LoopWork = Generator<PromiseLike<unknown> | typeof eventTurn, LoopReply, unknown>;
+
+/** Asks for a turn of the event loop. */
+export const eventTurn = Symbol("eventTurn");
+
 /** Thrown in a rank that gives up a step because another failed or the caller aborted. */
 export class StepAborted extends Error {}
 
@@ -111,7 +115,7 @@ export interface RankService {
   /** Makes a failed step known to the other ranks. */
   abandon(plan: number): void;
   /** Runs this rank's iterations of a loop. */
-  evaluate(job: LoopJob): Promise<LoopReply>;
+  evaluate(job: LoopJob): LoopWork;
   /** Tells the bodies of a loop, through their signal, that it was given up. */
   cancel(loop: number): void;
   close(): void | Promise<void>;

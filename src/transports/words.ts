@@ -1,7 +1,64 @@
 /**
- * The words that main and ranks share, by name. A rank's control block and a resident plan's block are ranges of the
- * shared heap; everybody addresses them through these indices.
+ * The words that main, the supervisor and ranks share, by name. The blocks of a pool, of its ranks and of its resident
+ * plans are ranges of the shared heap; everybody addresses them through these indices.
  */
+
+/** Indices of 32-bit words in a pool's block. */
+export const poolWord = {
+  /** Ranks that are still at work in a step, with the step's number; see `openStep`. */
+  pending: 0,
+  /** Bumped by main with every step and with mail for a rank that blocks: what idle ranks wait for. */
+  attention: 1,
+  /** Microseconds that ranks watch for the next step before they block. */
+  spin: 2,
+  /** Address of the words of the plan that is stepped. */
+  planWords: 3,
+  count: 4,
+} as const;
+
+/**
+ * The word of pending ranks: 11 bits count them, 9 change when a rank ends, and 12 are the step's number, so that a rank
+ * that was slow to count itself off is not taken for one of a later step.
+ */
+const pendingBits = { count: 0x7ff, look: 0xff800, step: 0xfff00000 } as const;
+const lookUnit = 0x800;
+const stepUnit = 0x100000;
+
+/** The ranks that have not counted themselves off. */
+export function pendingRanks(pending: number): number {
+  return pending & pendingBits.count;
+}
+
+/** Begins a step of `ranks` ranks. */
+export function openStep(poolWords: Int32Array, ranks: number): void {
+  const step = (Atomics.load(poolWords, poolWord.pending) & pendingBits.step) + stepUnit;
+  Atomics.store(poolWords, poolWord.pending, step | ranks); // Looks of earlier steps are forgotten.
+}
+
+/** Counts a rank off a step that began when the word was `begun`. */
+export function leaveStep(poolWords: Int32Array, begun: number): void {
+  for (;;) {
+    const value = Atomics.load(poolWords, poolWord.pending);
+    if ((value & pendingBits.step) !== (begun & pendingBits.step)) return;
+    if (Atomics.compareExchange(poolWords, poolWord.pending, value, value - 1) !== value) continue;
+    // Where one has ended, nobody is the last to count itself off.
+    if (pendingRanks(value) === 1 || (value & pendingBits.look) !== 0) {
+      Atomics.notify(poolWords, poolWord.pending);
+    }
+    return;
+  }
+}
+
+/** Makes whoever waits for a step's end look at each rank again: one has ended, and will not count itself off. */
+export function lookAgain(poolWords: Int32Array): void {
+  for (;;) {
+    const value = Atomics.load(poolWords, poolWord.pending);
+    const look = (value + lookUnit) & pendingBits.look;
+    const changed = (value & ~pendingBits.look) | look;
+    if (Atomics.compareExchange(poolWords, poolWord.pending, value, changed) === value) break;
+  }
+  Atomics.notify(poolWords, poolWord.pending);
+}
 
 /** Indices of 32-bit words in a rank's control block. */
 export const controlWord = {
@@ -17,10 +74,10 @@ export const controlWord = {
   task: 4,
   /** Timeline entries written so far. */
   entries: 5,
-  /** Bumped by main with every command and with mail on the control channel: what an idle rank waits for. */
-  attention: 6,
   /** 1 while the rank blocks its thread: it must be notified to read its mail. */
-  blocked: 7,
+  blocked: 6,
+  /** Not 0 once the rank's thread has ended; main clears it when it starts the rank anew. */
+  ended: 7,
 } as const;
 
 /** Indices of 64-bit floats in a rank's control block. */

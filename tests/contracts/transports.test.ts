@@ -99,8 +99,8 @@ describe.each(transports)("%s", (_name, options) => {
       const words = core.heap.view("int32", residency.placed.words, residency.placed.wordCount);
       // After the ranks are done and before main looks: the step's own promise is the place.
       const step = core.transport.step.bind(core.transport);
-      core.transport.step = async (...call) => {
-        const outcomes = await step(...call);
+      core.transport.step = function* (...call) {
+        const outcomes = yield* step(...call);
         Atomics.store(words, mark.word, 1);
         return outcomes;
       };

@@ -94,8 +94,8 @@ test("a block of another epoch is refused, by objective and rank", async () => {
   const words = core.heap.view("int32", residency.placed.words, residency.placed.wordCount);
   // By the time the epochs are compared, the block claims to be of the call before.
   const step = core.transport.step.bind(core.transport);
-  core.transport.step = async (...call) => {
-    const outcome = await step(...call);
+  core.transport.step = function* (...call) {
+    const outcome = yield* step(...call);
     words[mark.word] = (words[mark.word] ?? 0) - 1;
     return outcome;
   };
