@@ -128,6 +128,7 @@ export { SyncFunction } from "./objectives/syncFunction.js";
 
 export { leastSquares } from "./optimize/leastSquares.js";
 export type {
+  LeastSquares,
   LeastSquaresOptions,
   ObjectiveLeastSquaresOptions,
   PlainLeastSquaresOptions,

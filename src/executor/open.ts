@@ -50,6 +50,7 @@ function preparePool(options: PoolOptions, overrides: OpenOverrides): PoolCore {
         thread: {
           entry: new URL("../../workers/rank.js", import.meta.url).href,
           execArgv: workerFlags(process.execArgv),
+          ...(settings.scriptHeap === undefined ? {} : { scriptHeap: settings.scriptHeap }),
         },
         supervisor: new URL("../../workers/supervisor.js", import.meta.url),
         pool: blocks.pool,

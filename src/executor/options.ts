@@ -25,6 +25,11 @@ export interface PoolOptions {
   /** Bytes that a rank's buffers may take per plan. Default: 1 GiB. */
   readonly memory?: number;
   /**
+   * Bytes of JavaScript objects that the bodies of loops may keep on a rank; with more, the rank is lost. Default: what
+   * Node gives a thread, which is gigabytes and takes long to fill. It bounds no typed arrays.
+   */
+  readonly scriptHeap?: number;
+  /**
    * Steps of a plan that compute less than waking the ranks costs, by measurement, are carried out by the calling thread
    * alone: the same programs in the same memory, with the same bits. `false`: ranks carry out every step. Default: true.
    */
@@ -40,6 +45,7 @@ export interface PoolSettings {
   readonly devices: readonly DeviceKind[];
   readonly inProcess: boolean;
   readonly memory: number;
+  readonly scriptHeap: number | undefined;
   readonly inline: boolean;
   readonly signal: AbortSignal | undefined;
   readonly onEvent: ((event: PoolEvent) => void) | undefined;
@@ -47,6 +53,8 @@ export interface PoolSettings {
 
 const mostRanks = 1024;
 const defaultMemory = 2 ** 30;
+/** With less, a rank could not even load the library. */
+const leastScriptHeap = 16 * 2 ** 20;
 
 function refuse(argument: string, found: unknown, expected: string, remedy?: string): never {
   throw new ArgumentError({
@@ -81,11 +89,20 @@ export function resolveOptions(
   environment: NodeJS.ProcessEnv = process.env,
 ): PoolSettings {
   if (typeof options !== "object" || (options as unknown) === null) refuse("options", options, "an object");
-  const known = new Set(["ranks", "device", "inProcess", "memory", "inline", "signal", "onEvent"]);
+  const known = new Set([
+    "ranks",
+    "device",
+    "inProcess",
+    "memory",
+    "scriptHeap",
+    "inline",
+    "signal",
+    "onEvent",
+  ]);
   for (const key of Object.keys(options)) {
     if (!known.has(key)) refuse(`options.${key}`, "set", `only ${[...known].join(", ")}`, "remove it");
   }
-  const { memory = defaultMemory, inline = true, signal, onEvent, inProcess = false } = options;
+  const { memory = defaultMemory, scriptHeap, inline = true, signal, onEvent, inProcess = false } = options;
   const environmentDevice = environment["HEDDLE_DEVICE"];
   const fallback =
     options.device !== undefined
@@ -101,6 +118,9 @@ export function resolveOptions(
       : availableParallelism());
   if (!Number.isSafeInteger(memory) || memory < 0) refuse("memory", memory, "a number of bytes");
   if (typeof inProcess !== "boolean") refuse("inProcess", inProcess, "true or false");
+  if (scriptHeap !== undefined && !(Number.isSafeInteger(scriptHeap) && scriptHeap >= leastScriptHeap)) {
+    refuse("scriptHeap", scriptHeap, `a number of bytes, at least ${leastScriptHeap}`);
+  }
   if (typeof inline !== "boolean") refuse("inline", inline, "true or false");
   if (signal !== undefined && !(signal instanceof AbortSignal)) refuse("signal", signal, "an AbortSignal");
   if (onEvent !== undefined && typeof onEvent !== "function") refuse("onEvent", onEvent, "a function");
@@ -115,5 +135,5 @@ export function resolveOptions(
       device === undefined ? fallback : resolveDevice(`ranks[${rank}].device`, device),
     );
   }
-  return { devices, inProcess, memory, inline, signal, onEvent };
+  return { devices, inProcess, memory, scriptHeap, inline, signal, onEvent };
 }

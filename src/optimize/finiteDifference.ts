@@ -5,6 +5,7 @@
  */
 import { entry } from "./entry.js";
 import type { MaybePromise } from "./problem.js";
+import { isPromiseLike } from "./problem.js";
 
 /** Forward differences, or central ones at twice the price and about the square of the accuracy. */
 export type DifferenceScheme = "2-point" | "3-point";
@@ -28,43 +29,56 @@ const smallestPart = 1e-3;
 
 /**
  * The Jacobian of `fun` at `x`, row-major `[m, n]`; `residual` is `fun(x)`, and `typical` the size of each variable
- * where `x` itself tells nothing, because it is near zero.
+ * where `x` itself tells nothing, because it is near zero. It is there at once if `fun` answers at once; an asynchronous
+ * function starts on all its points before the first is waited for.
  */
-export async function differenceJacobian(
+export function differenceJacobian(
   fun: Residual,
   x: Float64Array,
   residual: Float64Array,
   scheme: DifferenceScheme,
   typical: Float64Array,
-): Promise<Float64Array> {
-  const n = x.length;
-  const m = residual.length;
-  const jacobian = new Float64Array(m * n);
-  await Promise.all(
-    Array.from({ length: n }, async (_, j) => {
-      const value = entry(x, j);
-      const size = Math.max(Math.abs(value), smallestPart * entry(typical, j));
-      const step = (value < 0 ? -1 : 1) * relativeStep[scheme] * size;
-      const ahead = moved(x, j, value + step);
-      const behind = scheme === "2-point" ? undefined : moved(x, j, value - step);
-      // The distance as it was rounded, not as it was meant; now, because the points belong to the function from here.
-      const distance = entry(ahead, j) - (behind === undefined ? value : entry(behind, j));
-      // The calls come before the await: an asynchronous function starts on all its points at once.
-      const [high, low] = await Promise.all([
-        call(fun, ahead),
-        behind === undefined ? residual : call(fun, behind),
-      ]);
-      for (let i = 0; i < m; i++) {
-        jacobian[i * n + j] = (entry(high, i) - entry(low, i)) / distance;
-      }
-    }),
-  );
+): MaybePromise<Float64Array> {
+  const begun: MaybePromise<Float64Array>[] = [];
+  const call = (point: Float64Array): MaybePromise<Float64Array> => {
+    try {
+      const value = fun(point);
+      begun.push(value);
+      return value;
+    } catch (error) {
+      // What those under way may reject with goes unheard: this error is the one.
+      for (const one of begun) Promise.resolve(one).catch(() => {});
+      throw error;
+    }
+  };
+  const columns = Array.from(x, (value, j) => {
+    const size = Math.max(Math.abs(value), smallestPart * entry(typical, j));
+    const step = (value < 0 ? -1 : 1) * relativeStep[scheme] * size;
+    const ahead = moved(x, j, value + step);
+    const behind = scheme === "2-point" ? undefined : moved(x, j, value - step);
+    // The distance as it was rounded, not as it was meant; now, because the points belong to the function from here.
+    const distance = entry(ahead, j) - (behind === undefined ? value : entry(behind, j));
+    return { distance, high: call(ahead), low: behind === undefined ? residual : call(behind) };
+  });
+  const jacobian = new Float64Array(residual.length * x.length);
+  const fill = (j: number, high: Float64Array, low: Float64Array, distance: number): void => {
+    for (let i = 0; i < residual.length; i++) {
+      jacobian[i * x.length + j] = (entry(high, i) - entry(low, i)) / distance;
+    }
+  };
+  if (columns.some(({ high, low }) => isPromiseLike(high) || isPromiseLike(low))) {
+    return Promise.all(
+      columns.map(async ({ distance, high, low }, j) => {
+        const [above, below] = await Promise.all([high, low]);
+        fill(j, above, below, distance);
+      }),
+    ).then(() => jacobian);
+  }
+  columns.forEach(({ distance, high, low }, j) => {
+    // None of them is promised, by the test above.
+    fill(j, high as Float64Array, low as Float64Array, distance);
+  });
   return jacobian;
-}
-
-/** A call whose every failure, thrown or rejected, is a rejection, so that none goes unheard. */
-async function call(fun: Residual, x: Float64Array): Promise<Float64Array> {
-  return fun(x);
 }
 
 function moved(x: Float64Array, j: number, value: number): Float64Array {

@@ -15,7 +15,7 @@ import { reporterOf, standardLog } from "./iterationTable.js";
 import type { Log, Verbosity } from "./iterationTable.js";
 import { lossOf } from "./loss.js";
 import type { LossFunction, LossName } from "./loss.js";
-import { objectiveProblem } from "./objectiveProblem.js";
+import { blockingProblem, objectiveProblem } from "./objectiveProblem.js";
 import type { ObjectiveLeastSquaresResult } from "./objectiveProblem.js";
 import { copyVector, plainProblem, requireJacobianOption } from "./plainProblem.js";
 import type { NumericVector, PlainJacobianOption, PlainResidual } from "./plainProblem.js";
@@ -26,6 +26,8 @@ import type { Search } from "./search.js";
 import { solve } from "./solve.js";
 import { tolerancesOf } from "./termination.js";
 import type { ToleranceOptions } from "./termination.js";
+import type { Work } from "./work.js";
+import { awaitWork, finishWork } from "./work.js";
 
 /** The options of every least-squares problem. */
 export interface LeastSquaresOptions extends ToleranceOptions {
@@ -76,6 +78,87 @@ export interface ObjectiveLeastSquaresOptions extends LeastSquaresOptions {
   readonly pool?: Pool | undefined;
 }
 
+type AnyProblem = PlainResidual | ObjectiveFunction | Objective | readonly Objective[];
+type AnyOptions = PlainLeastSquaresOptions & ObjectiveLeastSquaresOptions;
+
+async function fitAwaited(
+  fun: AnyProblem,
+  x0: NumericVector | ArrayTree,
+  options: AnyOptions = {},
+): Promise<LeastSquaresResult> {
+  if (fun instanceof ObjectiveFunction) {
+    const { signal } = options;
+    const problem = objectiveProblem(fun, signal === undefined ? {} : { signal });
+    return objectiveResult(fun, await awaitWork(objectiveWork(problem, fun, x0, options), signal));
+  }
+  const list = objectivesIn(fun);
+  if (list !== undefined) {
+    const built = await objectiveFunction(list, { x: x0, ...(options.pool ? { pool: options.pool } : {}) });
+    try {
+      return await fitAwaited(built, x0, options);
+    } finally {
+      await built.dispose();
+    }
+  }
+  // What is left is a plain function over a vector, or is refused there.
+  return awaitWork(plainWork(fun as PlainResidual, x0 as NumericVector, options), options.signal);
+}
+
+function fitNow(
+  fun: AnyProblem,
+  x0: NumericVector | ArrayTree,
+  options: AnyOptions = {},
+): LeastSquaresResult {
+  const operation = "leastSquares.sync";
+  if (fun instanceof ObjectiveFunction) {
+    const work = objectiveWork(blockingProblem(fun), fun, x0, options);
+    return objectiveResult(fun, finishWork(operation, work));
+  }
+  const list = objectivesIn(fun);
+  if (list !== undefined) {
+    const built = objectiveFunction.sync(list, { x: x0, ...(options.pool ? { pool: options.pool } : {}) });
+    try {
+      return fitNow(built, x0, options);
+    } finally {
+      built.sync.dispose();
+    }
+  }
+  // As above.
+  return finishWork(operation, plainWork(fun as PlainResidual, x0 as NumericVector, options));
+}
+
+/** `leastSquares` in its awaited form, and as `sync` in one that blocks. */
+export interface LeastSquares {
+  <X>(
+    fun: ObjectiveFunction<X>,
+    x0: ArrayTree,
+    options?: ObjectiveLeastSquaresOptions,
+  ): Promise<ObjectiveLeastSquaresResult<X>>;
+  <const X extends ArrayTree>(
+    fun: Objective | readonly Objective[],
+    x0: X,
+    options?: ObjectiveLeastSquaresOptions,
+  ): Promise<ObjectiveLeastSquaresResult<CoefficientsOf<X>>>;
+  (fun: PlainResidual, x0: NumericVector, options?: PlainLeastSquaresOptions): Promise<LeastSquaresResult>;
+  /**
+   * The same for code that cannot await: it blocks the calling thread while the ranks evaluate objectives. Plain
+   * functions and callbacks may not be async; a signal is looked at once, at the start.
+   */
+  readonly sync: {
+    <X>(
+      fun: ObjectiveFunction<X>,
+      x0: ArrayTree,
+      options?: ObjectiveLeastSquaresOptions,
+    ): ObjectiveLeastSquaresResult<X>;
+    <const X extends ArrayTree>(
+      fun: Objective | readonly Objective[],
+      x0: X,
+      options?: ObjectiveLeastSquaresOptions,
+    ): ObjectiveLeastSquaresResult<CoefficientsOf<X>>;
+    (fun: PlainResidual, x0: NumericVector, options?: PlainLeastSquaresOptions): LeastSquaresResult;
+  };
+}
+
 /**
  * Minimises `½‖fun(x)‖²` from `x0` by the method of Levenberg and Marquardt, in the form of Ceres Solver.
  *
@@ -83,7 +166,7 @@ export interface ObjectiveLeastSquaresOptions extends LeastSquaresOptions {
  * the residual (`Float64Array` or numbers, `[m]`), sync or async. Any m and n are fine, m < n included. The state lives in
  * the calling thread; objectives run on the ranks of a pool.
  *
- * @param x0 where to start: a vector; for objectives also the tree or the `parameters` that they were built for
+ * `x0` is where to start: a vector; for objectives also the tree or the `parameters` that they were built for.
  * @throws {ArgumentError} {ShapeError} for bad input
  * @throws {NonFiniteError} for a residual or Jacobian with NaN or infinity where the run cannot step around it; it names
  * the objective. A non-finite residual at a trial point only shortens the step.
@@ -100,45 +183,22 @@ export interface ObjectiveLeastSquaresOptions extends LeastSquaresOptions {
  * console.log(fit.success, fit.cost < 1e-20); // true true
  * ```
  */
-export async function leastSquares<X>(
-  fun: ObjectiveFunction<X>,
-  x0: ArrayTree,
-  options?: ObjectiveLeastSquaresOptions,
-): Promise<ObjectiveLeastSquaresResult<X>>;
-export async function leastSquares<const X extends ArrayTree>(
-  fun: Objective | readonly Objective[],
-  x0: X,
-  options?: ObjectiveLeastSquaresOptions,
-): Promise<ObjectiveLeastSquaresResult<CoefficientsOf<X>>>;
-export async function leastSquares(
-  fun: PlainResidual,
-  x0: NumericVector,
-  options?: PlainLeastSquaresOptions,
-): Promise<LeastSquaresResult>;
-export async function leastSquares(
-  fun: PlainResidual | ObjectiveFunction | Objective | readonly Objective[],
-  x0: NumericVector | ArrayTree,
-  options: PlainLeastSquaresOptions & ObjectiveLeastSquaresOptions = {},
-): Promise<LeastSquaresResult> {
-  if (fun instanceof ObjectiveFunction) return solveObjectives(fun, x0, options);
-  if (fun instanceof Objective || Array.isArray(fun)) {
-    const list: readonly Objective[] = fun instanceof Objective ? [fun] : fun;
-    const built = await objectiveFunction(list, { x: x0, ...(options.pool ? { pool: options.pool } : {}) });
-    try {
-      return await solveObjectives(built, x0, options);
-    } finally {
-      await built.dispose();
-    }
-  }
-  // What is left is a plain function over a vector, or is refused there.
-  return solvePlain(fun as PlainResidual, x0 as NumericVector, options);
+// The two functions take and give what the interface says; its overloads cannot be written on an assignment.
+export const leastSquares = Object.assign(fitAwaited, { sync: fitNow }) as unknown as LeastSquares;
+
+/** The objectives that were given instead of a function of theirs. */
+function objectivesIn(fun: AnyProblem): readonly Objective[] | undefined {
+  if (fun instanceof Objective) return [fun];
+  // Whatever else a list holds is refused where it is joined.
+  return Array.isArray(fun) ? (fun as readonly Objective[]) : undefined;
 }
 
-async function solveObjectives<X>(
-  fun: ObjectiveFunction<X>,
+function objectiveWork(
+  problem: LeastSquaresProblem,
+  fun: ObjectiveFunction,
   x0: ArrayTree,
   options: LeastSquaresOptions & { readonly jac?: unknown },
-): Promise<ObjectiveLeastSquaresResult<X>> {
+): Work<LeastSquaresResult> {
   const operation = "leastSquares";
   if (options.jac !== undefined) {
     throw new ArgumentError({
@@ -148,18 +208,21 @@ async function solveObjectives<X>(
       expected: "no Jacobian, because objectives are differentiated by heddle",
     });
   }
-  const start = fun.flatten(x0);
-  const { signal } = options;
-  const problem = objectiveProblem(fun, signal === undefined ? {} : { signal });
-  const fit = await solveProblem(operation, problem, start, options);
+  return problemWork(operation, problem, fun.flatten(x0), options);
+}
+
+function objectiveResult<X>(
+  fun: ObjectiveFunction<X>,
+  fit: LeastSquaresResult,
+): ObjectiveLeastSquaresResult<X> {
   return { ...fit, solution: fun.unflatten(fit.x) };
 }
 
-async function solvePlain(
+function plainWork(
   fun: PlainResidual,
   x0: NumericVector,
   options: PlainLeastSquaresOptions,
-): Promise<LeastSquaresResult> {
+): Work<LeastSquaresResult> {
   const operation = "leastSquares";
   if (typeof fun !== "function") {
     throw new ArgumentError({
@@ -174,7 +237,7 @@ async function solvePlain(
   const jac = requireJacobianOption(operation, options.jac ?? "2-point");
   const scale = scaleOf(operation, options.xScale, start.length);
   const typical = scale === "jac" ? start.map((value) => Math.abs(value) || 1) : scale;
-  return solveProblem(
+  return problemWork(
     operation,
     plainProblem(operation, fun, jac, typical),
     start,
@@ -191,6 +254,17 @@ export async function solveProblem(
   options: LeastSquaresOptions,
   tolerance = standardTolerance,
 ): Promise<LeastSquaresResult> {
+  return awaitWork(problemWork(operation, problem, x0, options, tolerance), options.signal);
+}
+
+/** The run over a problem that adapts to the interface. Bad input is refused before it begins. */
+function problemWork(
+  operation: string,
+  problem: LeastSquaresProblem,
+  x0: NumericVector,
+  options: LeastSquaresOptions,
+  tolerance = standardTolerance,
+): Work<LeastSquaresResult> {
   const start = requireStart(operation, x0);
   if (start.length !== problem.dimX) {
     throw new ShapeError({
@@ -211,7 +285,6 @@ export async function solveProblem(
     maxNfev: evaluationsOf(operation, options.maxNfev ?? 100 * start.length),
     reporter: reporterOf(options.verbose ?? 0, options.log ?? standardLog),
     callback: options.callback,
-    signal: options.signal,
   });
 }
 

@@ -28,3 +28,17 @@ export function objectiveProblem<X>(fun: ObjectiveFunction<X>, options: CallOpti
     objectives: fun.objectives,
   };
 }
+
+/** The same with evaluations that block. */
+export function blockingProblem<X>(fun: ObjectiveFunction<X>): LeastSquaresProblem {
+  let live: NDArray<"float64"> | undefined;
+  return {
+    dimX: fun.dimX,
+    residual: (x) => fun.sync.residual(x).data,
+    jacobian: (x) => {
+      live = fun.sync.jacobian(x, live === undefined ? {} : { out: live });
+      return live;
+    },
+    objectives: fun.objectives,
+  };
+}

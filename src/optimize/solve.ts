@@ -3,7 +3,6 @@
  * tolerances say. Methods differ only in the descent and the search that they put in.
  */
 import { ShapeError } from "../base/errors.js";
-import { patienceOf } from "./abort.js";
 import type { Descent, Steps } from "./descent.js";
 import { entry } from "./entry.js";
 import type { Reporter } from "./iterationTable.js";
@@ -15,6 +14,8 @@ import type { IterationState, LeastSquaresResult } from "./result.js";
 import type { Search } from "./search.js";
 import { judgeStep, messageOf } from "./termination.js";
 import type { Status, Tolerances } from "./termination.js";
+import type { Work } from "./work.js";
+import { breath, settled } from "./work.js";
 
 /** Everything that the loop is told besides the problem and the start. */
 export interface SolveSettings {
@@ -28,7 +29,6 @@ export interface SolveSettings {
   readonly reporter: Reporter;
   /** Called after each iteration; `true` (or a promise of it) stops. */
   readonly callback?: ((state: IterationState) => unknown) | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** A point with everything that is known there. The scaled pair is what the loss makes of residual and Jacobian. */
@@ -51,19 +51,18 @@ interface Outcome {
   readonly reduction: number;
 }
 
-/** Runs the loop from `x0`, which is not changed. */
-export async function solve(
+/** The loop from `x0`, which is not changed: work for a driver that awaits, or for one that does not. */
+export function solve(
   problem: LeastSquaresProblem,
   x0: Float64Array,
   settings: SolveSettings,
-): Promise<LeastSquaresResult> {
+): Work<LeastSquaresResult> {
   return new Run(problem, settings).from(x0.slice());
 }
 
 class Run {
   readonly #problem: LeastSquaresProblem;
   readonly #settings: SolveSettings;
-  readonly #patience;
   readonly #times = { residual: 0, jacobian: 0, linearSolve: 0 };
   #nfev = 0;
   #njev = 0;
@@ -73,31 +72,30 @@ class Run {
   constructor(problem: LeastSquaresProblem, settings: SolveSettings) {
     this.#problem = problem;
     this.#settings = settings;
-    this.#patience = patienceOf(settings.signal);
   }
 
-  async from(x0: Float64Array): Promise<LeastSquaresResult> {
+  *from(x0: Float64Array): Work<LeastSquaresResult> {
     const { callback, maxNfev, reporter, tolerances } = this.#settings;
     const began = performance.now();
-    const start = await this.#start(x0);
-    let point = await this.#linearize(x0, start.residual, start.cost);
+    const start = yield* this.#start(x0);
+    let point = yield* this.#linearize(x0, start.residual, start.cost);
     let nit = 0;
     let status: Status | undefined;
     reporter.iteration(this.#state(point, nit, 0, 0));
     while (true) {
       if (point.optimality < tolerances.gtol) status = 1;
       if (status !== undefined || this.#nfev >= maxNfev) break;
-      const outcome = await this.#iterate(point);
+      const outcome = yield* this.#iterate(point);
       status = outcome.status;
       nit++;
       if (outcome.next !== undefined) {
         const { x, residual, cost } = outcome.next;
-        point = await this.#linearize(x, residual, cost);
+        point = yield* this.#linearize(x, residual, cost);
         this.#accepted++;
       }
       const state = this.#state(point, nit, outcome.reduction, outcome.stepNorm);
       reporter.iteration(state);
-      if (callback !== undefined && (await this.#patience.settle(callback(state))) === true) {
+      if (callback !== undefined && (yield* settled(callback(state))) === true) {
         status = -2;
         break;
       }
@@ -108,14 +106,14 @@ class Run {
   }
 
   /** Tries steps from `point` until one is accepted or the run is over. */
-  async #iterate(point: Point): Promise<Outcome> {
+  *#iterate(point: Point): Work<Outcome> {
     const { loss, maxNfev, search, tolerances } = this.#settings;
     let walled = false;
     while (this.#nfev < maxNfev) {
-      await this.#patience.breathe();
+      yield breath;
       const { delta, predicted } = this.#timed("linearSolve", () => point.steps.at(search.radius));
       const x = point.x.map((value, j) => value + entry(delta, j));
-      const residual = await this.#residual(x, point.residual.length);
+      const residual = yield* this.#residual(x, point.residual.length);
       const cost = loss.cost(residual);
       if (!Number.isFinite(cost)) {
         search.judge(NaN);
@@ -138,10 +136,10 @@ class Run {
     return { next: undefined, status: undefined, stepNorm: 0, reduction: 0 };
   }
 
-  async #start(x0: Float64Array): Promise<{ residual: Float64Array; cost: number }> {
+  *#start(x0: Float64Array): Work<{ residual: Float64Array; cost: number }> {
     const { loss, operation } = this.#settings;
-    await this.#patience.breathe();
-    const residual = await this.#residual(x0);
+    yield breath;
+    const residual = yield* this.#residual(x0);
     if (residual.length === 0) {
       throw new ShapeError({
         operation,
@@ -167,9 +165,9 @@ class Run {
     return { residual, cost };
   }
 
-  async #residual(x: Float64Array, length?: number): Promise<Float64Array> {
+  *#residual(x: Float64Array, length?: number): Work<Float64Array> {
     this.#nfev++;
-    const residual = await this.#awaited("residual", () => this.#problem.residual(x.slice()));
+    const residual = yield* this.#awaited("residual", () => this.#problem.residual(x.slice()));
     if (length !== undefined && residual.length !== length) {
       throw new ShapeError({
         operation: this.#settings.operation,
@@ -181,12 +179,12 @@ class Run {
     return residual;
   }
 
-  async #linearize(x: Float64Array, residual: Float64Array, cost: number): Promise<Point> {
+  *#linearize(x: Float64Array, residual: Float64Array, cost: number): Work<Point> {
     const { descent, loss, operation } = this.#settings;
     const n = this.#problem.dimX;
-    await this.#patience.breathe();
+    yield breath;
     this.#njev++;
-    const given = await this.#awaited("jacobian", () => this.#problem.jacobian(x.slice(), residual));
+    const given = yield* this.#awaited("jacobian", () => this.#problem.jacobian(x.slice(), residual));
     const source = given instanceof Float64Array ? { data: given } : given;
     const raw = source.data;
     if (raw.length !== residual.length * n) {
@@ -270,10 +268,10 @@ class Run {
     return value;
   }
 
-  async #awaited<T>(phase: "residual" | "jacobian", work: () => MaybePromise<T>): Promise<T> {
+  *#awaited<T>(phase: "residual" | "jacobian", work: () => MaybePromise<T>): Work<T> {
     const began = performance.now();
     try {
-      return await this.#patience.settle(work());
+      return yield* settled(work());
     } finally {
       this.#times[phase] += performance.now() - began;
     }

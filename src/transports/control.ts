@@ -39,6 +39,8 @@ export interface RankThread {
   /** The module that the thread runs; it exports `start(task: RankStart): RankInfo`. */
   readonly entry: string;
   readonly execArgv: readonly string[];
+  /** Bytes of JavaScript objects that it may keep. */
+  readonly scriptHeap?: number;
 }
 
 /** What main may ask of the supervisor. Ranks have numbers that no other rank of the process has. */

@@ -23,7 +23,7 @@ export interface SupervisorStart {
 }
 
 /** A pool of one thread, which replaces the thread when it ends. */
-function makePool({ entry, execArgv }: RankThread): Piscina<RankStart, RankInfo> {
+function makePool({ entry, execArgv, scriptHeap }: RankThread): Piscina<RankStart, RankInfo> {
   const pool = new Piscina<RankStart, RankInfo>({
     filename: entry,
     name: "start",
@@ -31,6 +31,9 @@ function makePool({ entry, execArgv }: RankThread): Piscina<RankStart, RankInfo>
     maxThreads: 1,
     atomics: "disabled",
     execArgv: [...execArgv],
+    ...(scriptHeap === undefined
+      ? {}
+      : { resourceLimits: { maxOldGenerationSizeMb: Math.ceil(scriptHeap / 2 ** 20) } }),
   });
   // An uncaught error of an idle thread; its exit follows and is what counts.
   pool.on("error", () => {});
