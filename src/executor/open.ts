@@ -4,6 +4,7 @@ import type { Heap } from "../heap/heap.js";
 import { sharedHeap } from "../heap/heap.js";
 import { at } from "../base/at.js";
 import { sharesHeap } from "../rank/devices.js";
+import { runLoop } from "../rank/loop.js";
 import { RankMachine } from "../rank/machine.js";
 import { inProcess } from "../transports/in-process.js";
 import type { Task } from "../transports/reply.js";
@@ -42,7 +43,7 @@ function preparePool(options: PoolOptions, overrides: OpenOverrides): PoolCore {
       ...(faults === undefined ? {} : { faults }),
     };
   });
-  const create = (setup: RankSetup): RankMachine => new RankMachine(setup, 0);
+  const create = (setup: RankSetup): RankMachine => new RankMachine(setup, 0, runLoop);
   let lose: (rank: number, reason: string, task: number) => void = () => {};
   const transport = settings.inProcess
     ? inProcess(setups, create)

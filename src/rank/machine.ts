@@ -21,7 +21,7 @@ import { createDevice } from "./devices.js";
 import { faultHook } from "./faults.js";
 import { Interpreter, ringBell } from "./interpreter.js";
 import { LoopSignal } from "./loop-signal.js";
-import { runLoop } from "./loop.js";
+import type { runLoop } from "./loop.js";
 import { Timeline } from "./timeline.js";
 
 interface Resident {
@@ -41,6 +41,7 @@ function align(bytes: number): number {
 export class RankMachine implements RankService {
   readonly #setup: RankSetup;
   readonly #threadId: number;
+  readonly #runLoop: typeof runLoop;
   readonly #device: Device;
   readonly #timeline: Timeline;
   readonly #floats: Float64Array;
@@ -50,8 +51,10 @@ export class RankMachine implements RankService {
   readonly #loops = new Map<number, LoopSignal>();
   readonly #locals = new Map<string, unknown>();
 
-  constructor(setup: RankSetup, threadId: number) {
+  /** `loop` is what runs iterations; a rank's thread loads it when the first loop comes. */
+  constructor(setup: RankSetup, threadId: number, loop: typeof runLoop) {
     this.#setup = setup;
+    this.#runLoop = loop;
     this.#threadId = threadId;
     this.#device = createDevice(setup.device, setup.heap);
     const block = controlBlock(freshBuffer(setup.heap, setup.control + controlBytes), setup.control);
@@ -134,7 +137,7 @@ export class RankMachine implements RankService {
     const floats = this.#floats;
     this.#timeline.begin(job.task);
     try {
-      return yield* runLoop(job, {
+      return yield* this.#runLoop(job, {
         rank: this.#setup.rank,
         words,
         memory: this.#setup.heap,

@@ -7,13 +7,14 @@ import { threadId } from "node:worker_threads";
 import { expose } from "comlink";
 import type { ErrorWire } from "../closure/error-wire.js";
 import { errorToWire } from "../closure/error-wire.js";
+import type { LoopJob } from "../closure/job.js";
 import { freshBuffer } from "../heap/heap.js";
 import type { RankControl, RankStart } from "../transports/control.js";
 import { answer, endpointOf } from "../transports/control.js";
 import { driveLoop } from "../transports/loop-work.js";
 import { ringMailbox } from "../transports/mailbox.js";
 import { park, spin } from "../transports/park.js";
-import type { RankInfo, Resumable } from "../transports/service.js";
+import type { LoopWork, RankInfo, Resumable } from "../transports/service.js";
 import { StepAborted } from "../transports/service.js";
 import {
   controlBlock,
@@ -24,6 +25,7 @@ import {
   poolWord,
   stepStatus,
 } from "../transports/words.js";
+import type * as Loops from "./loop.js";
 import { RankMachine } from "./machine.js";
 import { becomeRankThread } from "./thread.js";
 
@@ -59,7 +61,12 @@ async function drive(resumable: Resumable, poolWords: Int32Array): Promise<void>
  */
 export function serveRank({ setup, port, mail }: RankStart, loadLibrary: () => Promise<void>): RankInfo {
   becomeRankThread();
-  const machine = new RankMachine(setup, threadId);
+  let loops: typeof Loops | undefined;
+  const runLoop = (job: LoopJob, host: Loops.LoopHost): LoopWork => {
+    if (loops === undefined) throw new RangeError("a loop began before its library was there");
+    return loops.runLoop(job, host);
+  };
+  const machine = new RankMachine(setup, threadId, runLoop);
   const { words } = controlBlock(freshBuffer(setup.heap, setup.control + controlBytes), setup.control);
   const poolWords = new Int32Array(
     freshBuffer(setup.heap, setup.pool + 4 * poolWord.count),
@@ -81,6 +88,7 @@ export function serveRank({ setup, port, mail }: RankStart, loadLibrary: () => P
         evaluating++;
         try {
           await (library ??= loadLibrary());
+          loops ??= await import("./loop.js");
           return await driveLoop(machine.evaluate(job));
         } finally {
           evaluating--;
