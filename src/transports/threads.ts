@@ -5,36 +5,24 @@
  * The calling thread can carry out a rank's part of a step itself, in the same memory and by the same programs: that of
  * the first rank while the others do theirs, or all parts of a step that is too small to be worth a wake.
  */
-import { MessageChannel } from "node:worker_threads";
 import { at } from "../base/at.js";
-import { RankLostError } from "../base/errors.js";
 import type { ErrorWire } from "../closure/error-wire.js";
 import { freshBuffer } from "../heap/heap.js";
-import { Caller } from "./caller.js";
-import type { RankControl, RankThread } from "./control.js";
+import type { RankThread } from "./control.js";
 import type { CreateRank } from "./in-process.js";
 import { failedOutcome } from "./in-process.js";
 import { keepAlive } from "./keep-alive.js";
 import { park, spin } from "./park.js";
+import type { RankClientOptions } from "./rank-client.js";
+import { RankClient } from "./rank-client.js";
 import type { Reply, Task } from "./reply.js";
-import { all, answered, immediate, late, together, within } from "./reply.js";
-import type { PlanPart, RankInfo, RankService, RankSetup, Resumable } from "./service.js";
-import type { Supervision } from "./supervision.js";
+import { answered, late, together, within } from "./reply.js";
+import type { RankSetup } from "./service.js";
+import { StandIn } from "./stand-in.js";
 import { holdSupervision } from "./supervision.js";
 import type { RankLink, StepMode, StepOptions, StepOutcome, Transport } from "./transport.js";
 import { takeTurns } from "./turns.js";
-import type { ControlBlock } from "./words.js";
-import {
-  controlBlock,
-  controlBytes,
-  controlWord,
-  lookAgain,
-  openStep,
-  pendingRanks,
-  planWord,
-  poolWord,
-  stepStatus,
-} from "./words.js";
+import { controlWord, lookAgain, openStep, pendingRanks, planWord, poolWord, stepStatus } from "./words.js";
 
 /** What the threads transport needs besides the ranks' setups. */
 export interface ThreadOptions {
@@ -60,189 +48,6 @@ const spinTime = 100;
 /** How long a rank that is told to give up has for it before it is ended, in milliseconds. */
 const grace = 25;
 
-/** How long a notice may be on its way, in milliseconds; it takes microseconds. */
-const noticeTime = 1000;
-
-/** How long a rank has to close, in milliseconds. A rank in the middle of a body does not hear that it should. */
-const closingTime = 250;
-
-/** One rank, through as many lives as its thread has. */
-class RankClient {
-  readonly setup: RankSetup;
-  readonly block: ControlBlock;
-  readonly #options: ThreadOptions;
-  readonly #poolWords: Int32Array;
-  readonly #supervision: Supervision;
-  readonly #number: number;
-  #control: Caller<RankControl> | undefined;
-  #info: RankInfo | undefined;
-  #reason: string | undefined = "it was not started";
-  #closing = false;
-  /** The task that the thread was in when it ended. */
-  lastTask = 0;
-
-  constructor(setup: RankSetup, options: ThreadOptions, poolWords: Int32Array, supervision: Supervision) {
-    this.setup = setup;
-    this.#options = options;
-    this.#poolWords = poolWords;
-    this.#supervision = supervision;
-    this.block = controlBlock(freshBuffer(setup.heap, setup.control + controlBytes), setup.control);
-    this.#number = supervision.enlist((reason) => this.#end(reason));
-  }
-
-  get info(): RankInfo {
-    if (this.#info === undefined) throw new RangeError("the rank was never started");
-    return this.#info;
-  }
-
-  /** True if the thread runs. What the words say is known before its reason is. */
-  get alive(): boolean {
-    return this.#reason === undefined && Atomics.load(this.block.words, controlWord.ended) === 0;
-  }
-
-  /** Why the thread does not run. */
-  get reason(): string {
-    this.#hear();
-    return this.#reason ?? "its thread ended";
-  }
-
-  /** Waits for the notice that follows when the words say that the thread has ended. */
-  #hear(): void {
-    if (this.#reason !== undefined || this.alive) return;
-    this.#supervision.mailbox.block(() => this.#reason !== undefined, performance.now() + noticeTime);
-  }
-
-  /** True once the rank is done with what it was last commanded. */
-  get finished(): boolean {
-    const { words } = this.block;
-    return Atomics.load(words, controlWord.outcome) === Atomics.load(words, controlWord.command);
-  }
-
-  *start(): Task<void> {
-    const { words } = this.block;
-    Atomics.store(words, controlWord.ended, 0);
-    Atomics.store(words, controlWord.outcome, Atomics.load(words, controlWord.command));
-    const { port1, port2 } = new MessageChannel();
-    const { mailbox, control } = this.#supervision;
-    this.#reason = undefined;
-    this.#control = new Caller<RankControl>(port1, mailbox);
-    const start = { setup: this.setup, port: port2, mail: mailbox.word };
-    try {
-      this.#info = yield* answered(
-        control.call("start", [this.#number, start, this.#options.thread], [port2]),
-      );
-    } catch (error) {
-      this.#end(error instanceof Error ? error.message.replace(/^.*?was lost: /, "") : String(error));
-      throw error;
-    }
-  }
-
-  /** Calls the rank. */
-  ask<T>(ask: (control: Caller<RankControl>) => Reply<T>): Reply<T> {
-    this.#hear();
-    const control = this.#control;
-    if (control === undefined) {
-      return immediate((): T => {
-        throw this.#lostError();
-      });
-    }
-    const reply = ask(control);
-    // An idle event loop reads its mail by itself, and one that blocks looks at the word before it does.
-    Atomics.add(this.#poolWords, poolWord.attention, 1);
-    if (Atomics.load(this.block.words, controlWord.blocked) !== 0) {
-      Atomics.notify(this.#poolWords, poolWord.attention);
-    }
-    return reply;
-  }
-
-  /** Hands a step to the rank, which hears of it with the next bump of the pool's attention. */
-  command(plan: number): void {
-    const { words } = this.block;
-    Atomics.store(words, controlWord.plan, plan);
-    Atomics.add(words, controlWord.command, 1);
-  }
-
-  kill(reason: string): void {
-    this.#supervision.control.call("kill", [this.#number, reason]);
-  }
-
-  *close(): Task<void> {
-    this.#closing = true;
-    if (this.alive) {
-      const closed = this.ask((control) => control.call("close", []));
-      yield* answered(all([within(closed, performance.now() + closingTime)]));
-    }
-    yield* answered(all([this.#supervision.control.call("end", [this.#number])]));
-    this.#supervision.dismiss(this.#number);
-    this.#end("it was closed");
-  }
-
-  #lostError(): RankLostError {
-    return new RankLostError({
-      operation: `a call to rank ${this.setup.rank}`,
-      found: `the rank was lost: ${this.#reason ?? "its thread ended"}`,
-      rank: this.setup.rank,
-    });
-  }
-
-  #end(reason: string): void {
-    if (this.#reason !== undefined) return;
-    this.#reason = reason;
-    this.lastTask = Atomics.exchange(this.block.words, controlWord.task, 0);
-    // Where the supervisor itself was lost, nobody else says so.
-    Atomics.store(this.block.words, controlWord.ended, 1);
-    lookAgain(this.#poolWords);
-    this.#control?.end(() => this.#lostError());
-    this.#control = undefined;
-    if (!this.#closing) this.#options.onLost(this.setup.rank, reason, this.lastTask);
-  }
-}
-
-/** What the calling thread needs to carry out a rank's part itself. */
-class StandIn {
-  readonly setup: RankSetup;
-  readonly #create: CreateRank;
-  readonly #parts = new Map<number, { readonly part: PlanPart; workspace?: number }>();
-  readonly #ready = new Set<number>();
-  #service: RankService | undefined;
-
-  constructor(setup: RankSetup, create: CreateRank) {
-    this.setup = setup;
-    this.#create = create;
-  }
-
-  /** The rank, made when it is first needed. */
-  get service(): RankService {
-    this.#service ??= this.#create(this.setup);
-    return this.#service;
-  }
-
-  load(part: PlanPart): void {
-    this.#parts.set(part.plan, { part });
-    this.#ready.delete(part.plan);
-  }
-
-  place(plan: number, workspace: number): void {
-    const known = this.#parts.get(plan);
-    if (known !== undefined) known.workspace = workspace;
-  }
-
-  unload(plan: number): void {
-    this.#parts.delete(plan);
-    if (this.#ready.delete(plan)) this.#service?.unload(plan);
-  }
-
-  begin(plan: number): Resumable {
-    const known = this.#parts.get(plan);
-    if (!this.#ready.has(plan) && known?.workspace !== undefined) {
-      this.service.load(known.part);
-      this.service.place(plan, known.workspace);
-      this.#ready.add(plan);
-    }
-    return this.service.begin(plan);
-  }
-}
-
 /** A transport of one worker thread per rank. */
 export function threads(setups: readonly RankSetup[], options: ThreadOptions): Transport {
   return new Threads(setups, options);
@@ -266,14 +71,16 @@ class Threads implements Transport {
     this.#memory = at(setups, 0).heap;
     this.#words = new Int32Array(this.#memory.buffer, options.pool, poolWord.count);
     this.#held = holdSupervision(options.supervisor);
-    const own: ThreadOptions = {
-      ...options,
+    const own: RankClientOptions = {
+      thread: options.thread,
+      poolWords: this.#words,
+      supervision: this.#held.supervision,
       onLost: (rank, reason, task) => {
         this.lost.add(rank);
         options.onLost(rank, reason, task);
       },
     };
-    this.#ranks = setups.map((setup) => new RankClient(setup, own, this.#words, this.#held.supervision));
+    this.#ranks = setups.map((setup) => new RankClient(setup, own));
     this.#standIns = setups.map((setup) => new StandIn(setup, options.create));
     this.#links = this.#ranks.map((client, rank) => this.#linkOf(client, at(this.#standIns, rank)));
   }

@@ -1,0 +1,370 @@
+/**
+ * A loop at work: iterations are dealt to ranks, or to the calling thread, and their results put in order. A body that
+ * throws, a rank that ends and a timeout each stop the rest, and become the loop's one error.
+ */
+import { at } from "../base/at.js";
+import { RankLostError } from "../base/errors.js";
+import type { CapturedBody } from "../closure/body.js";
+import { codecOf, Decoder } from "../closure/codec.js";
+import { compileClosed } from "../closure/functions.js";
+import type { LoopJob, LoopReply, Schedule } from "../closure/job.js";
+import { loopWord } from "../closure/job.js";
+import type { AnyFunction } from "../closure/source.js";
+import type { Heap } from "../heap/heap.js";
+import { sharedHeap } from "../heap/heap.js";
+import { LoopSignal } from "../rank/loop-signal.js";
+import { runLoop } from "../rank/loop.js";
+import { loopReply } from "../transports/loop-work.js";
+import type { Reply, Task } from "../transports/reply.js";
+import { all, answered, late, within } from "../transports/reply.js";
+import type { LoopWork } from "../transports/service.js";
+import { controlFloat } from "../transports/words.js";
+import type { PoolCall, PoolCallContext, PoolCore } from "./core.js";
+import { rankError, rankLostError, timeoutError } from "./failures.js";
+import type { LoopOptions, LoopRange } from "./loop-options.js";
+
+/** A loop that is ready to run. */
+export interface PreparedLoop {
+  readonly range: LoopRange;
+  readonly schedule: Schedule;
+  readonly captured: CapturedBody;
+}
+
+/** One loop's call: what the members need in common. */
+interface LoopCall {
+  readonly loop: number;
+  readonly task: number;
+  readonly words: number | SharedArrayBuffer;
+  readonly blocking: boolean;
+}
+
+function jobOf(
+  prepared: PreparedLoop,
+  call: LoopCall,
+  member: number,
+  members: number,
+  pins: ReadonlyMap<number, readonly number[]>,
+  positions: readonly number[] | undefined,
+  rank: number,
+): LoopJob {
+  const { range, schedule, captured } = prepared;
+  const own = pins.get(rank) ?? [];
+  const { items } = captured;
+  const shared = positions?.length ?? range.count;
+  // A rank is only sent items that it may have to run.
+  const mine = positions === undefined ? undefined : new Set([...positions, ...own]);
+  return {
+    ...call,
+    body: captured.body,
+    iterations:
+      "items" in range.iterations
+        ? {
+            kind: "items",
+            items: (items ?? []).map((item, i) => (mine === undefined || mine.has(i) ? item : undefined)),
+          }
+        : { kind: "range", ...range.iterations },
+    shared,
+    ...(positions === undefined ? {} : { positions }),
+    own,
+    schedule,
+    member,
+    members,
+  };
+}
+
+/** Results in order, before their type is known. */
+export type LoopResults = Float64Array | unknown[];
+
+/** Puts the replies of all members together, in order. */
+function gather(
+  count: number,
+  replies: readonly LoopReply[],
+  captured: CapturedBody,
+): Float64Array | unknown[] {
+  const numeric = replies.every(({ numbers }) => numbers !== undefined);
+  const results: Float64Array | unknown[] = numeric ? new Float64Array(count) : new Array<unknown>(count);
+  const decoders = new Map(
+    Object.entries(captured.body.decoders).map(([name, source]) => {
+      const decode: AnyFunction = compileClosed(source);
+      return [name, decode as (data: unknown) => unknown]; // A decoder, by the contract of codecs.
+    }),
+  );
+  for (const { runs, numbers, values } of replies) {
+    const decoder = new Decoder(decoders);
+    let next = 0;
+    for (let i = 0; i < runs.length; i += 2) {
+      for (let offset = 0; offset < at(runs, i + 1); offset++, next++) {
+        const value = numbers === undefined ? decoder.decode(values?.[next]) : numbers[next];
+        (results as unknown[])[at(runs, i) + offset] = value; // The same assignment for both kinds.
+      }
+    }
+  }
+  return results;
+}
+
+/** The failure of the lowest index. */
+function firstFailure(
+  replies: readonly { readonly rank: number; readonly reply: LoopReply }[],
+): { rank: number; failure: NonNullable<LoopReply["failure"]> } | undefined {
+  let first: { rank: number; failure: NonNullable<LoopReply["failure"]> } | undefined;
+  for (const { rank, reply } of replies) {
+    const { failure } = reply;
+    if (failure === undefined) continue;
+    if (first === undefined || failure.index < first.failure.index) first = { rank, failure };
+  }
+  return first;
+}
+
+/** All iterations on the calling thread: captured, copied and failing as on a rank. */
+export function* runHere(prepared: PreparedLoop, options: LoopOptions, blocks: boolean): Task<LoopResults> {
+  const { range, captured } = prepared;
+  const { signal, onProgress } = options;
+  signal?.throwIfAborted();
+  const buffer = new SharedArrayBuffer(4 * loopWord.count);
+  const words = new Int32Array(buffer);
+  const call = { loop: 0, task: 0, words: buffer, blocking: blocks };
+  const heap = sharedHeap();
+  const scratch = scratchFor(heap, captured);
+  const job = { ...structuredClone(jobOf(prepared, call, 0, 1, new Map(), undefined, 0)), ...scratch?.part };
+  const loopSignal = new LoopSignal(words);
+  const giveUp = (): void => {
+    Atomics.store(words, loopWord.cancel, 1);
+    loopSignal.abort(signal?.reason);
+  };
+  signal?.addEventListener("abort", giveUp, { once: true });
+  try {
+    const begin = (): LoopWork =>
+      runLoop(job, {
+        rank: 0,
+        words,
+        memory: heap.memory,
+        locals: localsHere,
+        signal: loopSignal,
+        hold: () => {},
+        chunkDone: () => onProgress?.(Atomics.load(words, loopWord.done), range.count),
+      });
+    const reply = yield* answered(loopReply(begin));
+    signal?.throwIfAborted();
+    if (reply.failure !== undefined) {
+      throw rankError(0, reply.failure.error, { index: reply.failure.index });
+    }
+    return gather(range.count, [reply], captured);
+  } finally {
+    signal?.removeEventListener("abort", giveUp);
+    scratch?.free();
+  }
+}
+
+/** Memory that one rank's values may use while the loop runs. */
+function scratchFor(
+  heap: Heap,
+  { scratchBytes: bytes }: CapturedBody,
+): { readonly part: Pick<LoopJob, "scratch">; free(): void } | undefined {
+  if (bytes === 0) return undefined;
+  const block = heap.allocate(bytes, "scratch memory of a loop");
+  return {
+    part: { scratch: { address: block.address, bytes } },
+    free: () => {
+      block.free();
+    },
+  };
+}
+
+const localsHere = new Map<string, unknown>();
+
+/** Items that are held by ranks, by rank, and the positions of those that anybody may run. */
+function pinItems(
+  range: LoopRange,
+  pool: object,
+  ranks: number,
+): { pins: Map<number, number[]>; positions: number[] | undefined } {
+  const pins = new Map<number, number[]>();
+  if (!("items" in range.iterations)) return { pins, positions: undefined };
+  const positions: number[] = [];
+  range.iterations.items.forEach((item, position) => {
+    const rank = typeof item === "object" && item !== null ? codecOf(item)?.pin?.(item, pool) : undefined;
+    if (rank === undefined || rank < 0 || rank >= ranks) positions.push(position);
+    else pins.set(rank, [...(pins.get(rank) ?? []), position]);
+  });
+  return { pins, positions: pins.size === 0 ? undefined : positions };
+}
+
+/** The loop as a call of a pool. */
+export function callOf(
+  prepared: PreparedLoop,
+  options: LoopOptions,
+  pool: object,
+  core: PoolCore,
+): PoolCall<LoopResults> {
+  return {
+    operation: "parallelFor",
+    signal: options.signal,
+    task: (context) => runOnRanks(prepared, options, pool, core, context),
+  };
+}
+
+/** How often a caller who wants to know is told of progress, in milliseconds. */
+const progressInterval = 50;
+
+/** How long ranks have to give a loop up before they are ended, in milliseconds. */
+const grace = 25;
+
+function* runOnRanks(
+  prepared: PreparedLoop,
+  options: LoopOptions,
+  pool: object,
+  core: PoolCore,
+  context: PoolCallContext,
+): Task<LoopResults> {
+  const { range, captured } = prepared;
+  const { timeout, onProgress } = options;
+  const total = core.settings.devices.length;
+  const { pins, positions } = pinItems(range, pool, total);
+  const shared = positions?.length ?? range.count;
+  const sharing = Math.min(total, options.ranks ?? total, shared);
+  // Ranks that hold items take part in any case.
+  const ranks = Array.from({ length: total }, (_, rank) => rank).filter(
+    (rank) => rank < sharing || pins.has(rank),
+  );
+  const block = core.heap.allocate(4 * loopWord.count, "the words of a loop");
+  const words = core.heap.view("int32", block.address, loopWord.count);
+  const call: LoopCall = {
+    loop: core.nextLoop(),
+    task: core.taskNumber("parallelFor"),
+    words: block.address,
+    blocking: context.blocks,
+  };
+  let cancelled = false;
+  const cancel = (): void => {
+    if (cancelled) return;
+    cancelled = true;
+    Atomics.store(words, loopWord.cancel, 1);
+    // Those that do not hear it any more have ended or are ending.
+    for (const rank of ranks) core.transport.link(rank).cancel(call.loop);
+  };
+  context.onGiveUp(cancel);
+  const scratches = ranks.map(() => scratchFor(core.heap, captured));
+  try {
+    const until = timeout === undefined ? Infinity : performance.now() + timeout;
+    const replies = ranks.map((rank, member) => {
+      const job = jobOf(
+        prepared,
+        call,
+        Math.min(member, Math.max(0, sharing - 1)),
+        Math.max(1, sharing),
+        pins,
+        positions,
+        rank,
+      );
+      // Ranks beyond those that share the rest run what they hold, and nothing else.
+      const limited = { ...job, ...scratches[member]?.part, ...(rank < sharing ? {} : { shared: 0 }) };
+      return stopping(core.transport.link(rank).evaluate(limited), cancel);
+    });
+    const ended = all(replies);
+    let progressFailure: { readonly error: unknown } | undefined;
+    const report = (): void => {
+      if (onProgress === undefined || progressFailure !== undefined) return;
+      try {
+        onProgress(Atomics.load(words, loopWord.done), range.count);
+      } catch (error) {
+        progressFailure = { error };
+        cancel();
+      }
+    };
+    let outcomes: Awaited<typeof ended.promise> | typeof late = late;
+    while (outcomes === late && performance.now() < until) {
+      const tick = onProgress === undefined ? Infinity : performance.now() + progressInterval;
+      outcomes = yield* answered(within(ended, Math.min(tick, until)));
+      if (outcomes === late) report();
+    }
+    const overran = outcomes === late;
+    if (outcomes === late) {
+      cancel();
+      outcomes = yield* answered(within(ended, performance.now() + grace));
+    }
+    if (outcomes === late) {
+      const reason = `it overran the timeout of ${timeout} ms`;
+      for (const [member, rank] of ranks.entries()) {
+        if (!at(replies, member).settled) core.transport.kill(rank, reason);
+      }
+      outcomes = yield* answered(ended);
+    }
+    const done: { readonly rank: number; readonly reply: LoopReply }[] = [];
+    for (const [member, outcome] of outcomes.entries()) {
+      const rank = at(ranks, member);
+      if (outcome.ok) done.push({ rank, reply: outcome.value });
+      else if (!(outcome.error instanceof RankLostError)) throw outcome.error;
+      else {
+        const lost = lostLoop(core, rank, outcome.error);
+        throw overran && timeout !== undefined ? timeoutError(timeout, lost) : lost;
+      }
+    }
+    const failed = firstFailure(done);
+    if (failed !== undefined) {
+      throw rankError(failed.rank, failed.failure.error, { index: failed.failure.index });
+    }
+    if (overran && timeout !== undefined && Atomics.load(words, loopWord.done) < range.count) {
+      throw timeoutError(timeout, { operation: "parallelFor", rank: at(ranks, 0) });
+    }
+    report();
+    // What the listener threw in between is the loop's failure.
+    const failure = progressFailure as { readonly error: unknown } | undefined;
+    if (failure !== undefined) throw failure.error;
+    return gather(
+      range.count,
+      done.map(({ reply }) => reply),
+      captured,
+    );
+  } finally {
+    block.free();
+    for (const scratch of scratches) scratch?.free();
+  }
+}
+
+/** A rank's reply that stops the loop elsewhere if it failed there, and says whether it has come. */
+function stopping(
+  reply: Reply<LoopReply>,
+  cancel: () => void,
+): Reply<LoopReply> & { readonly settled: boolean } {
+  let settled = false;
+  let promise: Promise<LoopReply> | undefined;
+  const see = (result: LoopReply): LoopReply => {
+    settled = true;
+    if (result.failure !== undefined) cancel();
+    return result;
+  };
+  const lose = (error: unknown): never => {
+    settled = true;
+    cancel();
+    throw error;
+  };
+  return {
+    get settled() {
+      return settled;
+    },
+    get promise() {
+      promise ??= reply.promise.then(see, lose);
+      return promise;
+    },
+    wait: (until) => {
+      let result: LoopReply | typeof late;
+      try {
+        result = reply.wait(until);
+      } catch (error) {
+        return lose(error);
+      }
+      return result === late ? late : see(result);
+    },
+  };
+}
+
+/** The error of a rank that ended in a loop, with the iterations that it held. */
+function lostLoop(core: PoolCore, rank: number, error: RankLostError): RankLostError {
+  const { floats } = core.blocks.view(rank);
+  const index = at(floats, controlFloat.index);
+  const end = at(floats, controlFloat.chunkEnd);
+  const reason = error.message.replace(/^.*?was lost: /, "");
+  if (index < 0 && end < 0) return rankLostError(rank, reason, { task: "parallelFor" });
+  const held = index === end ? `iteration ${index}` : `iterations ${index} to ${end}`;
+  return rankLostError(rank, reason, { task: "parallelFor", index, held });
+}
