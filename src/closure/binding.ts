@@ -1,14 +1,20 @@
 /** What a name inside a function stands for: scopes, and the way from a name back to where its value comes from. */
 
-/** Where a name that the function did not make itself comes from. */
+/** Properties followed from a value; `null` is one that is computed. */
+export type Path = readonly (string | null)[];
+
+/** Where a name that the function did not make itself comes from, and the way to it. */
 export type Origin =
   /** From outside. */
-  | { readonly kind: "free"; readonly name: string }
-  /** From an argument: its position, and the properties followed to reach it. */
-  | { readonly kind: "argument"; readonly index: number; readonly path: readonly string[] };
+  | { readonly kind: "free"; readonly name: string; readonly path: Path }
+  /** From an argument, by its position. */
+  | { readonly kind: "argument"; readonly index: number; readonly path: Path };
 
-/** What a declared name stands for: nothing from outside, or a part of an argument. */
-export type Binding = Origin | "own";
+/** What a name may stand for: parts of what came from outside; nothing but the function's own, if there are none. */
+export type Binding = readonly Origin[];
+
+/** The binding of what the function made itself. */
+export const own: Binding = [];
 
 /** The names that a function, a block or a loop declares. */
 export class Scope {
@@ -28,15 +34,11 @@ export class Scope {
 }
 
 /** The binding of a part of what a name stands for. */
-export function follow(binding: Binding, name: string): Binding {
-  return binding === "own" || binding.kind === "free"
-    ? binding
-    : { ...binding, path: [...binding.path, name] };
+export function follow(binding: Binding, step: string | null): Binding {
+  return binding.map((origin) => ({ ...origin, path: [...origin.path, step] }));
 }
 
-/** Where a name comes from; `undefined` if the function made it itself. */
-export function originOf(name: string, scope: Scope): Origin | undefined {
-  const binding = scope.find(name);
-  if (binding === undefined) return { kind: "free", name };
-  return binding === "own" ? undefined : binding;
+/** Where a name comes from. */
+export function bindingOf(name: string, scope: Scope): Binding {
+  return scope.find(name) ?? [{ kind: "free", name, path: [] }];
 }

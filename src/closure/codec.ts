@@ -29,6 +29,8 @@ export interface DecodeContext {
   decode(part: unknown): unknown;
   /** Makes the value known before its parts are decoded, so that they may refer to it. */
   hold(value: unknown): void;
+  /** Freezes what a body captures: writing to a rank's own copy would be lost. Other values pass as they are. */
+  freeze<T extends object>(value: T): T;
   /** The largest of what was reserved when encoding; one value at a time may use it. */
   readonly scratch: Scratch | undefined;
 }
@@ -184,10 +186,13 @@ export class Decoder {
   readonly #foreign: ForeignDecoders;
   readonly #scratch: Scratch | undefined;
   readonly #known = new Map<unknown, unknown>();
+  readonly #frozen: boolean;
 
-  constructor(foreign: ForeignDecoders = new Map(), scratch?: Scratch) {
+  /** `frozen`: plain objects and lists are what a body captures, and not to be written to. */
+  constructor(foreign: ForeignDecoders = new Map(), scratch?: Scratch, frozen = false) {
     this.#foreign = foreign;
     this.#scratch = scratch;
+    this.#frozen = frozen;
   }
 
   decode(data: unknown): unknown {
@@ -205,6 +210,7 @@ export class Decoder {
     const value = decode(d, {
       decode: (part) => this.decode(part),
       hold: (early) => this.#known.set(data, early),
+      freeze: (made) => (this.#frozen ? Object.freeze(made) : made),
       scratch: this.#scratch,
     });
     this.#known.set(data, value);

@@ -4,7 +4,9 @@ import { registerOwnCodec } from "./codec.js";
 import type { ErrorWire } from "./error-wire.js";
 import { errorFromWire, errorToWire } from "./error-wire.js";
 import { exportNamed, nameOfExport } from "./exports.js";
-import { closedSource, compileClosed } from "./functions.js";
+import type { FunctionWire } from "./functions.js";
+import { functionWire, make } from "./functions.js";
+import { globalAt, globalPathOf } from "./globals.js";
 import type { AnyFunction } from "./source.js";
 
 /** Cross-realm instances (a test runner's `vm`) are of the kind too, so classes are told by their tag. */
@@ -70,7 +72,7 @@ const plainObject: Codec<Record<string, unknown>> = {
         writable: true,
       });
     }
-    return value;
+    return context.freeze(value);
   },
 };
 
@@ -83,7 +85,8 @@ const array: Codec<unknown[]> = {
     const value: unknown[] = [];
     context.hold(value);
     for (const item of data as unknown[]) value.push(context.decode(item));
-    return value;
+    // A frozen list of numbers would hold each of them by a pointer.
+    return primitives(value) ? value : context.freeze(value);
   },
 };
 
@@ -185,8 +188,23 @@ const dataView: Codec<DataView> = {
 const fn: Codec<AnyFunction> = {
   name: "function",
   test: (value) => typeof value === "function",
-  encode: (value, context) => closedSource(value, context),
-  decode: (data) => compileClosed(data as ReturnType<typeof closedSource>),
+  encode: (value, context) => functionWire(value, context),
+  decode: (data, context) => {
+    const wire = data as FunctionWire;
+    const { fn: made, bind } = make(wire);
+    context.hold(made);
+    bind(wire.values.map((value) => context.decode(value)));
+    return made;
+  },
+};
+
+/** What every thread has by itself: `Math.sin`, `Array`, `structuredClone`. */
+const intrinsic: Codec = {
+  name: "global",
+  test: (value) =>
+    (typeof value === "function" || typeof value === "object") && globalPathOf(value) !== undefined,
+  encode: (value) => globalPathOf(value),
+  decode: (data) => globalAt(data as string),
 };
 
 const heddleExport: Codec = {
@@ -214,6 +232,7 @@ export function registerBuiltInCodecs(): void {
   registerOwnCodec(typedArray);
   registerOwnCodec(dataView);
   registerOwnCodec(fn);
+  registerOwnCodec(intrinsic);
   registerOwnCodec(heddleExport);
 }
 registerBuiltInCodecs();

@@ -5,6 +5,8 @@ import type { CompiledSource } from "./functions.js";
 /** A body, ready to cross. */
 export interface BodyWire {
   readonly source: CompiledSource;
+  /** The encoded values of the source's names. */
+  readonly values: readonly unknown[];
   /** The encoded `with` values: an object. */
   readonly captures: unknown;
   /** Decoders that the rank may not know, by codec. */

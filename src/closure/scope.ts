@@ -3,14 +3,16 @@
  * syntax tree: what is declared where, and what each name refers to.
  */
 import type { AnyNode, Function as FunctionNode } from "acorn";
-import type { Binding, Origin } from "./binding.js";
-import { follow, originOf, Scope } from "./binding.js";
+import type { Binding, Origin, Path } from "./binding.js";
+import { bindingOf, follow, own, Scope } from "./binding.js";
+import { AliasFinder } from "./alias.js";
+import { childrenOf } from "./syntax.js";
 
 /** Something that changes a value from outside, or may. */
 export interface Write {
   readonly origin: Origin;
-  /** Properties followed from the origin to what is written; `null` is one that is computed. */
-  readonly path: readonly (string | null)[];
+  /** From what the origin leads to, to what is written. */
+  readonly path: Path;
   /** A name is bound anew, a member is set, or a method is called (the last of `path`). */
   readonly how: "name" | "member" | "call";
 }
@@ -19,6 +21,8 @@ export interface Write {
 export interface Free {
   /** Free names, each with the members that are read of it; `null` if it is used as a whole. */
   readonly names: ReadonlyMap<string, ReadonlySet<string> | null>;
+  /** Names that are only asked for with `typeof`: they need not exist. */
+  readonly asked: ReadonlySet<string>;
   readonly writes: readonly Write[];
   /** It uses the `this` of where it was written. */
   readonly usesThis: boolean;
@@ -31,36 +35,38 @@ interface Frame {
   readonly ownThis: boolean;
 }
 
-/** The child nodes of a node, whatever its type. */
-function childrenOf(node: AnyNode): AnyNode[] {
-  const children: AnyNode[] = [];
-  for (const value of Object.values(node) as unknown[]) {
-    for (const item of Array.isArray(value) ? (value as unknown[]) : [value]) {
-      if (typeof item === "object" && item !== null && "type" in item && typeof item.type === "string") {
-        children.push(item as AnyNode); // acorn puts nodes, and nothing else with a type, into nodes.
-      }
-    }
-  }
-  return children;
-}
-
 class Analysis {
   readonly names = new Map<string, Set<string> | null>();
   readonly writes: Write[] = [];
+  readonly asked = new Set<string>();
+  readonly #told = new Set<string>();
+  readonly #aliases: AliasFinder;
   usesThis = false;
   usesSuper = false;
   usesImportMeta = false;
 
-  /** Visits a function in the scope around it. `root` is the function that is being captured. */
-  visitFunction(node: FunctionNode, around: Scope, frame: Frame, root: boolean): void {
+  constructor(root: FunctionNode) {
+    this.#aliases = new AliasFinder(root);
+  }
+
+  /**
+   * Visits a function in the scope around it. `given` says what its parameters stand for: the arguments of the function
+   * that is captured, or what a method of a list hands to its callback.
+   */
+  visitFunction(
+    node: FunctionNode,
+    around: Scope,
+    frame: Frame,
+    given: (index: number) => Binding = () => own,
+  ): void {
     const scope = new Scope(around, true);
     const arrow = (node as AnyNode).type === "ArrowFunctionExpression";
     const inside: Frame = arrow ? frame : { ownThis: true };
-    if (!arrow) scope.names.set("arguments", "own");
+    if (!arrow) scope.names.set("arguments", own);
     if ((node as AnyNode).type === "FunctionExpression" && node.id != null)
-      scope.names.set(node.id.name, "own");
+      scope.names.set(node.id.name, own);
     node.params.forEach((pattern, index) => {
-      this.#declarePattern(pattern, scope, root ? { kind: "argument", index, path: [] } : "own");
+      this.#declarePattern(pattern, scope, given(index));
     });
     for (const pattern of node.params) this.#visitPatternParts(pattern, scope, inside);
     const body: AnyNode = node.body;
@@ -88,8 +94,8 @@ class Analysis {
         this.#visitMember(node, scope, frame);
         return;
       case "CallExpression":
-        this.#recordCall(node.callee, scope);
-        break;
+        this.#visitCall(node, scope, frame);
+        return;
       case "AssignmentExpression":
         this.#visitTarget(node.left, scope, frame);
         this.visit(node.right, scope, frame);
@@ -99,7 +105,9 @@ class Analysis {
         return;
       case "UnaryExpression":
         if (node.operator === "delete") this.#visitTarget(node.argument, scope, frame);
-        else this.visit(node.argument, scope, frame);
+        else if (node.operator === "typeof" && node.argument.type === "Identifier") {
+          this.#read(node.argument.name, scope, null, true);
+        } else this.visit(node.argument, scope, frame);
         return;
       case "Property":
         if (node.computed) this.visit(node.key, scope, frame);
@@ -108,7 +116,7 @@ class Analysis {
       case "FunctionDeclaration":
       case "FunctionExpression":
       case "ArrowFunctionExpression":
-        this.visitFunction(node, scope, frame, false);
+        this.visitFunction(node, scope, frame);
         return;
       case "ClassDeclaration":
       case "ClassExpression":
@@ -142,7 +150,7 @@ class Analysis {
       case "CatchClause": {
         const inner = new Scope(scope, false);
         if (node.param != null) {
-          this.#declarePattern(node.param, inner, "own");
+          this.#declarePattern(node.param, inner, own);
           this.#visitPatternParts(node.param, inner, frame);
         }
         this.#visitBlock(node.body.body, new Scope(inner, false), frame);
@@ -171,7 +179,14 @@ class Analysis {
     frame: Frame,
   ): void {
     const head = node.type === "ForStatement" ? node.init : node.left;
-    if (head?.type === "VariableDeclaration") this.#declareLexical([head], scope);
+    if (head?.type === "VariableDeclaration") {
+      this.#declareLexical([head], scope);
+      const [declared] = head.declarations;
+      if (node.type === "ForOfStatement" && declared !== undefined) {
+        const element = follow(this.#aliases.of(node.right, scope), null);
+        this.#declarePattern(declared.id, head.kind === "var" ? scope.hoist : scope, element);
+      }
+    }
     if (head != null && node.type !== "ForStatement" && head.type !== "VariableDeclaration") {
       this.#visitTarget(head, scope, frame);
     } else if (head != null) this.visit(head, scope, frame);
@@ -184,7 +199,7 @@ class Analysis {
     frame: Frame,
   ): void {
     const inner = new Scope(scope, false);
-    if (node.id != null) inner.names.set(node.id.name, "own");
+    if (node.id != null) inner.names.set(node.id.name, own);
     if (node.superClass != null) this.visit(node.superClass, inner, frame);
     for (const member of node.body.body) {
       if (member.type === "StaticBlock") {
@@ -205,8 +220,11 @@ class Analysis {
     } else this.visit(object, scope, frame);
   }
 
-  #read(name: string, scope: Scope, member: string | null): void {
+  #read(name: string, scope: Scope, member: string | null, onlyAsked = false): void {
     if (scope.find(name) !== undefined) return;
+    if (!onlyAsked) this.#told.add(name);
+    if (this.#told.has(name)) this.asked.delete(name);
+    else this.asked.add(name);
     const known = this.names.get(name);
     if (member === null) this.names.set(name, null);
     else if (known === undefined) this.names.set(name, new Set([member]));
@@ -217,8 +235,9 @@ class Analysis {
   #visitTarget(node: AnyNode, scope: Scope, frame: Frame): void {
     switch (node.type) {
       case "Identifier": {
-        const origin = originOf(node.name, scope);
-        if (origin !== undefined) this.writes.push({ origin, path: [], how: "name" });
+        for (const origin of bindingOf(node.name, scope)) {
+          this.writes.push({ origin, path: [], how: "name" });
+        }
         this.#read(node.name, scope, null);
         return;
       }
@@ -254,23 +273,24 @@ class Analysis {
     }
   }
 
-  #recordCall(callee: AnyNode, scope: Scope): void {
+  #visitCall(node: AnyNode & { type: "CallExpression" }, scope: Scope, frame: Frame): void {
+    const { callee } = node;
+    this.visit(callee, scope, frame);
     if (callee.type === "MemberExpression") this.#recordPath(callee, scope, "call");
+    const handed = this.#aliases.handedBy(callee, scope);
+    for (const argument of node.arguments) {
+      const { type } = argument;
+      if (type === "ArrowFunctionExpression" || type === "FunctionExpression") {
+        this.visitFunction(argument, scope, frame, handed);
+      } else this.visit(argument, scope, frame);
+    }
   }
 
-  #recordPath(node: AnyNode, scope: Scope, how: "member" | "call"): void {
-    const path: (string | null)[] = [];
-    let current = node;
-    while (current.type === "MemberExpression") {
-      const { property } = current;
-      if (!current.computed && property.type === "Identifier") path.unshift(property.name);
-      else if (property.type === "Literal") path.unshift(String(property.value));
-      else path.unshift(null);
-      current = current.object;
+  #recordPath(node: AnyNode & { type: "MemberExpression" }, scope: Scope, how: "member" | "call"): void {
+    for (const target of this.#aliases.of(node, scope)) {
+      const path = target.path.slice(-1);
+      this.writes.push({ origin: { ...target, path: target.path.slice(0, -1) }, path, how });
     }
-    if (current.type !== "Identifier") return;
-    const origin = originOf(current.name, scope);
-    if (origin !== undefined) this.writes.push({ origin, path, how });
   }
 
   /** Declares the names of a pattern. */
@@ -283,7 +303,7 @@ class Analysis {
         this.#declarePattern(pattern.left, scope, binding);
         return;
       case "RestElement":
-        this.#declarePattern(pattern.argument, scope, "own");
+        this.#declarePattern(pattern.argument, scope, own);
         return;
       case "ArrayPattern":
         pattern.elements.forEach((element, index) => {
@@ -296,7 +316,7 @@ class Analysis {
           else {
             const { key } = property;
             const name = key.type === "Identifier" && !property.computed ? key.name : undefined;
-            this.#declarePattern(property.value, scope, name === undefined ? "own" : follow(binding, name));
+            this.#declarePattern(property.value, scope, name === undefined ? own : follow(binding, name));
           }
         }
         return;
@@ -336,10 +356,12 @@ class Analysis {
   #declareLexical(body: readonly AnyNode[], scope: Scope): void {
     for (const statement of body) {
       if (statement.type === "VariableDeclaration" && statement.kind !== "var") {
-        for (const { id } of statement.declarations) this.#declarePattern(id, scope, "own");
+        for (const { id, init } of statement.declarations) {
+          this.#declarePattern(id, scope, this.#aliases.ofInitializer(id, init, scope));
+        }
       } else if (statement.type === "FunctionDeclaration" || statement.type === "ClassDeclaration") {
         // Only `export default` leaves the name out.
-        if (statement.id !== null) scope.names.set(statement.id.name, "own");
+        if (statement.id !== null) scope.names.set(statement.id.name, own);
       }
     }
   }
@@ -347,7 +369,9 @@ class Analysis {
   /** Declares every `var` of a function's body, however deep. */
   #hoistVars(node: AnyNode, scope: Scope): void {
     if (node.type === "VariableDeclaration" && node.kind === "var") {
-      for (const { id } of node.declarations) this.#declarePattern(id, scope.hoist, "own");
+      for (const { id, init } of node.declarations) {
+        this.#declarePattern(id, scope.hoist, this.#aliases.ofInitializer(id, init, scope));
+      }
     }
     for (const child of childrenOf(node)) {
       const { type } = child;
@@ -363,9 +387,11 @@ const cache = new WeakMap<FunctionNode, Free>();
 export function freeOf(node: FunctionNode): Free {
   let free = cache.get(node);
   if (free === undefined) {
-    const analysis = new Analysis();
+    const analysis = new Analysis(node);
     // A method's or function's own `this` is not that of its surroundings; an arrow function's is.
-    analysis.visitFunction(node, new Scope(undefined, true), { ownThis: false }, true);
+    analysis.visitFunction(node, new Scope(undefined, true), { ownThis: false }, (index) => [
+      { kind: "argument", index, path: [] },
+    ]);
     free = analysis;
     cache.set(node, free);
   }

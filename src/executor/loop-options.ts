@@ -23,7 +23,10 @@ export type ScheduleOption =
 
 /** Options of a loop. */
 export interface LoopOptions<W extends object = object> {
-  /** What the body uses from outside, by name. Everything but shared memory is copied, once per rank. */
+  /**
+   * Values for the body by name: members of its second argument, and of its free variables those of the same name, which
+   * are then not looked for. Everything but shared memory is copied, once per rank.
+   */
   readonly with?: W;
   /** Default: a pool that is made when it is first needed, and never keeps the process alive. */
   readonly pool?: Pool;

@@ -119,9 +119,11 @@ export interface ParallelFor {
 /**
  * Runs `body` for every index or item on the ranks of a pool, and resolves to its results in order.
  *
- * What the body uses from outside is given by name in `with`: plain data and typed arrays are copied, arrays on shared
- * memory (`sharedArray`) are the same memory. A body may be async. A body that throws keeps what has not started from
- * starting.
+ * What the body uses from outside is found by itself, at its values of the moment: plain data and typed arrays are copied,
+ * arrays on shared memory (`sharedArray`) are the same memory, functions bring along what they use. Writing to a copy is
+ * refused, since it would be lost. Where nothing can read a function's captures (a bundler that renames, a runtime without
+ * Node's inspector), they are given by name in `with`. A body may be async. A body that throws keeps what has not started
+ * from starting.
  *
  * Rejects with `RankError` (index, rank, the worker's stack; `cause` is what was thrown), `RankLostError` if a rank
  * ends, `TimeoutError`, `CaptureError` for what cannot cross, `ArgumentError`, `PoolClosedError`, or the signal's reason.

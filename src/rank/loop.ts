@@ -63,15 +63,14 @@ export function* runLoop(job: LoopJob, host: LoopHost): LoopWork {
     }),
   );
   const scratch = job.scratch === undefined ? undefined : { ...job.scratch, memory: host.memory };
-  const decoder = new Decoder(decoders, scratch);
+  const decoder = new Decoder(decoders, scratch, true);
   const captures: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(job.body.captures as Record<string, unknown>)) {
     captures[name] = decoder.decode(value);
   }
-  const { source } = job.body;
   const body = compile(
-    source,
-    source.names.map((name) => captures[name]),
+    job.body.source,
+    job.body.values.map((value) => decoder.decode(value)),
   ) as Body; // A loop's body, by the contract of `parallelFor`.
   const base = {
     rank: host.rank,

@@ -9,10 +9,13 @@ import { captureBody } from "#heddle/closure/body";
 import { Decoder, Encoder } from "#heddle/closure/codec";
 import { errorFromWire, errorToWire } from "#heddle/closure/error-wire";
 import { nameOfExport } from "#heddle/closure/exports";
-import { compile, needsOf } from "#heddle/closure/functions";
+import { compile } from "#heddle/closure/functions";
+import { globalNames } from "#heddle/closure/globals";
 import { freeOf } from "#heddle/closure/scope";
 import type { AnyFunction } from "#heddle/closure/source";
 import { sourceOf } from "#heddle/closure/source";
+
+declare const nowhere: unknown;
 
 /** A function from text, so that the test runner's rewriting does not touch it. */
 function fromText(text: string): AnyFunction {
@@ -20,7 +23,8 @@ function fromText(text: string): AnyFunction {
 }
 
 function freeNames(text: string): string[] {
-  return needsOf(freeOf(sourceOf("test", "f", fromText(`(${text})`)).node)).wanted.toSorted();
+  const { names } = freeOf(sourceOf("test", "f", fromText(`(${text})`)).node);
+  return [...names.keys()].filter((name) => !globalNames.has(name)).toSorted();
 }
 
 function roundTrip(value: unknown): unknown {
@@ -110,9 +114,9 @@ describe("sources", () => {
   ];
   it.each(calls)("of %s compile to the same function", async (_name, fn) => {
     const { text, node, strict } = sourceOf("test", "f", fn);
-    const { wanted, imports } = needsOf(freeOf(node));
-    expect(wanted.filter((name) => name !== "y")).toEqual([]);
-    const again = compile({ text, strict, names: [], imports }, []) as (x: number) => unknown;
+    const known = new Set(["y", "__name", "cov_1abc"]);
+    expect([...freeOf(node).names.keys()].filter((name) => !known.has(name))).toEqual([]);
+    const again = compile({ text, strict, names: [] }, []) as (x: number) => unknown;
     expect(await again(2)).toBe(3);
   });
 
@@ -234,7 +238,8 @@ describe("values that cannot cross are refused by their path", () => {
       return this.#hidden;
     }
   }
-  const outside = 1;
+  const secret = new Secret();
+  const inner = (): number => secret.value;
   it.each<[string, object, RegExp]>([
     [
       "an instance of a class",
@@ -255,11 +260,16 @@ describe("values that cannot cross are refused by their path", () => {
       /with\.m\.get\("k"\) is an instance of WeakMap, .*pass a Map/,
     ],
     [
-      "a function with free names",
-      { f: (x: number) => x + outside },
-      /with\.f is a function that uses "outside" from outside.*pass outside to it/,
+      "what a function captures",
+      { f: (x: number) => x + secret.value },
+      /with\.f → secret is an instance of Secret/,
     ],
-    ["a native function", { f: Math.sin }, /with\.f is a native or bound function/],
+    [
+      "what a captured function captures",
+      { f: (x: number) => x + inner() },
+      /with\.f → inner → secret is an instance of Secret/,
+    ],
+    ["a bound function", { f: Math.sin.bind(null) }, /with\.f is a native or bound function/],
     ["a class", { f: Secret }, /with\.f is a class/],
   ])("%s", (_name, given, message) => {
     expect(() => capture("() => 1", given)).toThrow(message);
@@ -279,10 +289,10 @@ describe("bodies are refused", () => {
   const state = { count: 0, map: new Map(), shared: sharedArray("float64", 3), list };
   it.each<[string, string, object, RegExp]>([
     [
-      "that use a name that was not given",
+      "that use a name that is declared nowhere",
       "(i) => i + k",
       {},
-      /uses "k" from outside.*write parallelFor\(\.\.\., body, \{ with: \{ k \} \}\)/,
+      /uses "k" which is declared nowhere; declare it, or give it by name/,
     ],
     [
       "that assign to a name that was not given",
@@ -294,7 +304,7 @@ describe("bodies are refused", () => {
       "that assign to a given name",
       "(i) => { total += i; }",
       { total: 0 },
-      /with\.total is written to by the body \(total = \.\.\.\); a rank has its own copy/,
+      /assigns to "total" from outside/,
     ],
     [
       "that assign to a name from the context",
@@ -383,6 +393,200 @@ describe("bodies are refused", () => {
     capture("(i) => new Map(state.map).set(i, 1).get(i)", { state });
     capture("(i) => list.map((v) => v + i).sort()", { list });
     capture("(i, { out: copy }) => { const own = copy.slice(); own[0] = i; return own; }", { out });
+  });
+});
+
+describe("writes through a local name are found", () => {
+  const out = new Float64Array(3);
+  const grid = [[1], [2]];
+  const state = { rows: new Map([["a", [1]]]), list: [1], grid };
+  it.each<[string, string]>([
+    ["an alias", "(i) => { const a = out; a[i] = 1; }"],
+    ["an alias of an alias", "(i) => { const a = state; const b = a.list; b.push(i); }"],
+    ["an alias that is declared with let or var", "(i) => { let a = out; a[i] = 1; }"],
+    ["a destructured alias", "(i) => { const { list: l } = state; l[0] = i; }"],
+    ["an element", "(i) => { const row = grid[i]; row[0] = 1; }"],
+    ["elements in turn", "() => { for (const row of grid) row[0] = 1; }"],
+    ["an element that a callback is given", "() => { grid.forEach((row) => { row[0] = 1; }); }"],
+    ["an element that reduce gives", "() => grid.reduce((sum, row) => { row.push(1); return sum; }, 0)"],
+    ["a part of a typed array", "(i) => { const part = out.subarray(1); part[0] = i; }"],
+    ["a part at once", "(i) => { out.subarray(1)[0] = i; }"],
+    ["what a map has", "() => { const row = state.rows.get('a'); row.push(1); }"],
+    ["what an element at a place is", "() => { grid.at(-1).push(1); }"],
+    ["one of two", "(i) => { const a = i ? out : null; a[0] = 1; }"],
+    ["one or else another", "() => { const a = state.none || state.list; a.push(1); }"],
+    ["the context's value", "(i, ctx) => { const { out: o } = ctx; o[i] = 1; }"],
+    ["a variable in a block", "(i) => { if (i) { const a = out; { a[i] = 1; } } }"],
+    ["a variable in an inner function", "(i) => { const a = out; const f = () => { a[i] = 1; }; f(); }"],
+  ])("by %s", (_name, text) => {
+    expect(() => capture(text, { out, grid, state })).toThrow(/written to by the body .* would be lost/);
+  });
+
+  it("but not where it is theirs, or shared", () => {
+    const shared = sharedArray("float64", 3);
+    const views = [shared, shared];
+    for (const text of [
+      "(i) => { const a = out.slice(); a[i] = 1; return a; }",
+      "(i) => { const a = [...grid]; a.push([i]); return a; }",
+      "(i) => { let a = out; a = new Float64Array(3); a[i] = 1; return a; }",
+      "(i) => { const a = grid.map((row) => [...row]); a[0].push(i); return a; }",
+      "(i) => { const a = shared; a[i] = 1; }",
+      "(i) => { const a = views[i % 2]; a[i] = 1; }",
+      "() => { for (const a of views) a[0] = 1; }",
+      "() => { views.forEach((a) => { a[0] = 1; }); }",
+      "() => { const part = shared.subarray(1); part.fill(0); }",
+      "(i) => { const { length } = out; let n = length; n += i; return n; }",
+      "(i) => { const rows = new Map(state.rows); rows.set('b', [i]); return rows; }",
+    ]) {
+      capture(text, { out, grid, state, shared, views });
+    }
+  });
+
+  it("also in captured functions, by their way", () => {
+    let count = 0;
+    const cache = new Map<number, number>();
+    const counting = (i: number): number => (count += i);
+    const caching = (i: number): number => cache.set(i, i).size;
+    expect(() => captureBody("parallelFor", (i: number) => counting(i), {}, undefined)).toThrow(
+      /counting is a function that writes to what it captures \(count = \.\.\.\)/,
+    );
+    expect(() => captureBody("parallelFor", (i: number) => caching(i), {}, undefined)).toThrow(
+      /caching is a function that writes to what it captures \(cache\.set\(\.\.\.\)\)/,
+    );
+    expect(count).toBe(0);
+  });
+});
+
+/** A body after its journey. */
+function travelled(body: AnyFunction, given: object = {}): (...args: unknown[]) => unknown {
+  const { body: wire } = structuredClone(captureBody("parallelFor", body, given, undefined));
+  const decoder = new Decoder(new Map(), undefined, true);
+  return compile(
+    wire.source,
+    wire.values.map((value) => decoder.decode(value)),
+  ) as (...args: unknown[]) => unknown;
+}
+
+const moduleLevel = { factor: 3 };
+let moduleCount = 1;
+const even = (n: number): boolean => n === 0 || odd(n - 1);
+const odd = (n: number): boolean => n !== 0 && even(n - 1);
+
+describe("what a body uses from outside is found by itself", () => {
+  it("whatever scope it is in, at its value of the moment", () => {
+    const make = (parameter: number) => {
+      let local = parameter * 2;
+      const body = (i: number): number => {
+        const inner = 1;
+        return i + parameter + local + moduleLevel.factor + moduleCount + inner;
+      };
+      const first = travelled(body)(1);
+      local += 100;
+      moduleCount = 1001;
+      return [first, travelled(body)(1), body(1)];
+    };
+    const [first, second, direct] = make(5);
+    expect(first).toBe(1 + 5 + 10 + 3 + 1 + 1);
+    expect(second).toBe(direct);
+    moduleCount = 1;
+  });
+
+  it("by the nearest declaration of a name", () => {
+    const value = 1;
+    const make = (value: number): (() => number)[] => {
+      const bodies = [(): number => value];
+      {
+        const value = 3;
+        bodies.push(() => value);
+      }
+      return bodies;
+    };
+    expect(make(2).map((body) => travelled(body)())).toEqual([2, 3]);
+    expect(travelled(() => value)()).toBe(1);
+    const bodies = [1, 2, 3].map((each) => () => each * 10);
+    expect(bodies.map((body) => travelled(body)())).toEqual([10, 20, 30]);
+    // A name of a global that means something else here.
+    const fetch = (i: number): number => i + 0.5;
+    expect(travelled((i: number) => fetch(i))(1)).toBe(1.5);
+  });
+
+  it("functions with what they capture, around cycles, each once", () => {
+    const scale = 2;
+    const helper = (x: number): number => x * scale;
+    const twice = (x: number): number => helper(helper(x));
+    expect(travelled((i: number) => twice(i))(3)).toBe(12);
+    expect(travelled((n: number) => [even(n), odd(n)])(7)).toEqual([false, true]);
+    const factorial = (n: number): number => (n < 2 ? 1 : n * factorial(n - 1));
+    expect(travelled((n: number) => factorial(n))(5)).toBe(120);
+    const pair = { a: helper, b: helper };
+    expect(travelled(() => pair.a === pair.b && pair.a === helper)()).toBe(true);
+    expect(
+      travelled(function fib(n: number): number {
+        return n < 2 ? n : fib(n - 1) + fib(n - 2);
+      })(10),
+    ).toBe(55);
+  });
+
+  it("memory that is shared stays the same memory", () => {
+    const shared = sharedArray("float64", 2);
+    const view = new Int32Array(new SharedArrayBuffer(4));
+    travelled((i: number) => {
+      shared[0] = i;
+      Atomics.add(view, 0, 5);
+    })(7);
+    expect(shared[0]).toBe(7);
+    expect(view[0]).toBe(5);
+  });
+
+  it("heddle's own exports, imported in any way, and what every thread has", () => {
+    expect(travelled(() => np.sum([1, 2, 3]).item())()).toBe(6);
+    expect(travelled(() => heddle.np.sum([1, 2, 3]).item())()).toBe(6);
+    const { sin } = Math;
+    const M = Math;
+    expect(travelled((x: number) => sin(x) + M.cos(x))(1)).toBe(Math.sin(1) + Math.cos(1));
+    expect(travelled(() => typeof nowhere)()).toBe("undefined");
+  });
+
+  it("values that were given by name come first", () => {
+    const k = 1;
+    expect(travelled((i: number) => i + k, { k: 10 })(1)).toBe(11);
+  });
+
+  it("what is undefined, null, or a plain value", () => {
+    const values = { a: undefined, b: null, c: "text", d: 10n, e: true };
+    const { a, b, c, d, e } = values;
+    expect(travelled(() => [a, b, c, d, e])()).toEqual(Object.values(values));
+  });
+
+  it("and is frozen where it is a copy", () => {
+    const settings = { nested: { list: [{ x: 1 }] } };
+    const key = "nested";
+    const body = travelled(() => [Object.isFrozen(settings), Object.isFrozen(settings[key].list)]);
+    expect(body()).toEqual([true, true]);
+    const sneaky = travelled((name: "nested") => Object.assign(settings[name], { list: [] }));
+    expect(() => sneaky("nested")).toThrow(TypeError);
+  });
+
+  it("but not modules as a whole, things that are not there yet, and what cannot cross", () => {
+    const server = createServer();
+    const refused = (body: AnyFunction): string => {
+      try {
+        travelled(body);
+      } catch (error) {
+        expect(error).toBeInstanceOf(CaptureError);
+        return String(error);
+      }
+      return "not refused";
+    };
+    expect(refused(() => heddle)).toMatch(/"heddle" a whole module|a whole module/);
+    expect(refused(() => server)).toMatch(/server is an instance of Server.*ctx\.local/);
+    class Local {}
+    expect(refused(() => new Local())).toMatch(/Local is a class/);
+    if (Number(process.versions.node.split(".")[0]) >= 22) {
+      expect(refused(() => early)).toMatch(/"early" from outside, where it is not initialised yet/);
+    }
+    const early = 1;
+    expect(travelled(() => early)()).toBe(1);
   });
 });
 

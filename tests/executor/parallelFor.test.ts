@@ -515,7 +515,10 @@ describe("parallelFor without a pool of its own", () => {
       [3, true, 0, 1],
     ]);
     const k = 1;
-    await expect(parallelFor(3, (i) => i + k, { if: false })).rejects.toThrow(CaptureError);
+    expect(await parallelFor(3, (i) => i + k, { if: false })).toEqual(Float64Array.of(1, 2, 3));
+    const socket = new MessageChannel().port1;
+    await expect(parallelFor(3, () => socket, { if: false })).rejects.toThrow(CaptureError);
+    socket.close();
     const error = await failureOf(
       parallelFor(
         3,
