@@ -18,8 +18,7 @@ import { curveFit } from "./optimize/curveFit.js";
 import { leastSquares } from "./optimize/leastSquares.js";
 import { NonFiniteError } from "./optimize/nonFinite.js";
 
-/** The version of this package. */
-export const version = "0.1.0";
+export { version } from "./base/version.js";
 
 // Every thread loads this file, so what a loop's body was given of heddle is found by name on its rank.
 registerExports({

@@ -75,7 +75,12 @@ describe("the packed tarball", { timeout: 200_000 }, () => {
 
   it("installs only what it needs", async () => {
     const installed = (await readdir(join(project, "node_modules"))).filter((name) => !name.startsWith("."));
-    expect(installed.sort()).toEqual(["acorn", "comlink", "heddle", "piscina"]);
+    expect(installed.sort()).toEqual(["acorn", "comlink", "commander", "heddle", "piscina"]);
+  });
+
+  it("has a command line", async () => {
+    const program = join("node_modules", ".bin", "heddle");
+    expect(await runIn(project, join(project, program), "devices")).toMatch(/^wasm +yes/m);
   });
 
   it("works from an ES module", async () => {

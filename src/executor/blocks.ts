@@ -48,21 +48,26 @@ export class RankBlocks {
     };
   }
 
+  /** Entries that a rank has written so far. */
+  entries(rank: number): number {
+    return Atomics.load(this.view(rank).words, controlWord.entries);
+  }
+
+  /** The entries of a rank from number `from` on, as far as they are still there, oldest first. */
+  read(rank: number, from: number, see: (slot: number, timeline: Float64Array) => void): void {
+    const { timeline } = this.view(rank);
+    const count = this.entries(rank);
+    for (let entry = Math.max(0, from, count - timelineLength); entry < count; entry++) {
+      see((entry % timelineLength) * timelineStride, timeline);
+    }
+  }
+
   /** The latest entries of a rank, oldest first. */
   timeline(rank: number, taskName: (task: number) => string | undefined): TimelineEntry[] {
-    const { words, timeline } = this.view(rank);
-    const count = Atomics.load(words, controlWord.entries);
     const entries: TimelineEntry[] = [];
-    for (let entry = Math.max(0, count - timelineLength); entry < count; entry++) {
-      const slot = (entry % timelineLength) * timelineStride;
-      entries.push({
-        rank,
-        task: taskName(at(timeline, slot)) ?? "",
-        start: at(timeline, slot + 1),
-        end: at(timeline, slot + 2),
-        bytes: at(timeline, slot + 3),
-      });
-    }
+    this.read(rank, 0, (slot, timeline) => {
+      entries.push(entryAt(rank, slot, timeline, taskName));
+    });
     return entries;
   }
 
@@ -70,4 +75,21 @@ export class RankBlocks {
     for (const block of this.#blocks) block.free();
     this.#pool.free();
   }
+}
+
+/** An entry of a rank's ring. */
+export function entryAt(
+  rank: number,
+  slot: number,
+  timeline: Float64Array,
+  taskName: (task: number) => string | undefined,
+): TimelineEntry {
+  return {
+    rank,
+    task: taskName(at(timeline, slot)) ?? "",
+    start: at(timeline, slot + 1),
+    end: at(timeline, slot + 2),
+    bytes: at(timeline, slot + 3),
+    iterations: at(timeline, slot + 4),
+  };
 }

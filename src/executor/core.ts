@@ -18,6 +18,7 @@ import { controlFloat, planWord } from "../transports/words.js";
 import type { PoolEvent } from "./events.js";
 import { stepError, timeoutError } from "./failures.js";
 import { checkArrays } from "./inputs.js";
+import { Ledger } from "./ledger.js";
 import type { PoolSettings } from "./options.js";
 import type { PlacedPlan } from "./placement.js";
 import { placePlan, tasksOf } from "./placement.js";
@@ -28,6 +29,7 @@ import type { RankBlocks } from "./blocks.js";
 import type { Arrays, LoadOptions, ProgramReport, StepOptions } from "./resident.js";
 import { StepModes } from "./step-mode.js";
 import { requireTimeout } from "./timeout.js";
+import { Trace } from "./trace.js";
 
 /** A resident plan, inside. */
 export interface Residency {
@@ -69,6 +71,8 @@ export class PoolCore {
   readonly transport: Transport;
   readonly blocks: RankBlocks;
   readonly queue = new CallQueue();
+  readonly ledger: Ledger;
+  readonly #trace: Trace | undefined;
   readonly residents = new Map<number, Residency>();
   readonly #tasks: string[] = [""];
   readonly #taskNumbers: Record<string, number> = Object.create(null) as Record<string, number>; // No inherited names.
@@ -82,6 +86,12 @@ export class PoolCore {
     this.heap = heap;
     this.transport = transport;
     this.blocks = blocks;
+    this.ledger = new Ledger(blocks, settings.devices.length, (task) => this.taskName(task));
+    if (settings.trace !== undefined) {
+      const trace = new Trace(settings.trace, settings.devices, () => this.#bookAll());
+      this.ledger.onEntry = (entry) => trace.add(entry);
+      this.#trace = trace;
+    }
   }
 
   get ranks(): RankInfo[] {
@@ -107,20 +117,59 @@ export class PoolCore {
     return this.#nextLoop++;
   }
 
+  /** Writes the trace as it is now. Throws `ArgumentError` if the pool keeps none. */
+  writeTrace(path: string | undefined): void {
+    if (this.#trace === undefined) {
+      throw new ArgumentError({
+        operation: "pool.writeTrace",
+        found: "a pool that keeps no trace",
+        remedy: 'make it with createPool({ trace: "file.json" })',
+      });
+    }
+    this.#trace.write(this.#bookAll(), path);
+  }
+
+  /** Brings the books up to date; answers how many entries they miss. */
+  #bookAll(): number {
+    this.ledger.book();
+    return this.ledger.dropped;
+  }
+
   /** Tells the user. What their listener throws is theirs to catch, and stops nothing here. */
   emit(event: PoolEvent): void {
     const { onEvent } = this.settings;
+    this.#trace?.event(event);
     if (onEvent !== undefined) queueMicrotask(() => onEvent(event));
+  }
+
+  /** A task with its span in the trace, and the books brought up to date when it ends. */
+  *#booked<T>(operation: string, blocks: boolean, task: Task<T>): Task<T> {
+    const start = performance.now();
+    // Long calls would overwrite what they wrote first.
+    const timer = this.#trace === undefined || blocks ? undefined : setInterval(() => this.ledger.book(), 20);
+    timer?.unref();
+    try {
+      return yield* task;
+    } finally {
+      clearInterval(timer);
+      this.ledger.book();
+      const { timeOrigin } = performance;
+      this.#trace?.call(operation, timeOrigin + start, timeOrigin + performance.now(), blocks);
+    }
   }
 
   /** Queues a call; lost ranks are healed before it starts. */
   awaited<T>({ operation, signal, task }: PoolCall<T>): Promise<T> {
     return this.queue.run(operation, signal, (context) =>
       awaiting(
-        this.#healed(
-          // `givenUp` changes while the call runs.
-          Object.create(context, { blocks: { value: false } }) as PoolCallContext,
-          task,
+        this.#booked(
+          operation,
+          false,
+          this.#healed(
+            // `givenUp` changes while the call runs.
+            Object.create(context, { blocks: { value: false } }) as PoolCallContext,
+            task,
+          ),
         ),
       ),
     );
@@ -129,7 +178,7 @@ export class PoolCore {
   /** Makes a call and blocks until it is done. Throws `BlockingError` while another call is under way. */
   blocked<T>({ operation, signal, task }: PoolCall<T>): T {
     return this.queue.runNow(operation, signal, (context) =>
-      blocking(this.#healed({ ...context, blocks: true }, task)),
+      blocking(this.#booked(operation, true, this.#healed({ ...context, blocks: true }, task))),
     );
   }
 
@@ -292,7 +341,9 @@ export class PoolCore {
       const drained = this.queue.close();
       await awaiting(this.transport.close());
       await drained;
+      const dropped = this.#bookAll();
       this.#freeAll();
+      this.#trace?.end(dropped);
     })();
     return this.#closing;
   }
@@ -303,7 +354,9 @@ export class PoolCore {
     for (const closer of this.#closers) closer();
     this.#closing = this.queue.close();
     blocking(this.transport.close());
+    const dropped = this.#bookAll();
     this.#freeAll();
+    this.#trace?.end(dropped);
   }
 
   #freeAll(): void {
@@ -438,6 +491,8 @@ export class PoolCore {
     }
     modes.took(mode, end - start, this.#computed(residency) - computed);
     if (mode === "inline") residency.inlined++;
+    const inline = modes.news();
+    if (inline !== undefined) this.emit({ type: "stepMode", plan: residency.label, inline });
     for (const mark of residency.placed.marks) {
       const found = Atomics.load(words, mark.word);
       if (found === residency.epoch) continue;

@@ -10,4 +10,9 @@ export type PoolEvent =
       readonly reason: string;
     }
   /** It was started again, with everything that it had loaded. */
-  | { readonly type: "rankHealed"; readonly rank: number; readonly threadId: number };
+  | { readonly type: "rankHealed"; readonly rank: number; readonly threadId: number }
+  /**
+   * From now on the calling thread carries out the steps of a plan alone (`inline` is true), or the ranks do again: the
+   * one or the other was measured to be quicker. The bits are the same.
+   */
+  | { readonly type: "stepMode"; readonly plan: string; readonly inline: boolean };

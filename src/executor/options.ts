@@ -36,6 +36,11 @@ export interface PoolOptions {
   readonly inline?: boolean;
   /** Closes the pool when aborted. */
   readonly signal?: AbortSignal;
+  /**
+   * A file for what ranks and the calling thread did and when, as chrome://tracing and Perfetto read it. It is written when
+   * the pool closes, and when the program ends without closing it. Default: `HEDDLE_TRACE`, or else none.
+   */
+  readonly trace?: string;
   /** Told of what happens to the pool's ranks. */
   readonly onEvent?: (event: PoolEvent) => void;
 }
@@ -48,6 +53,7 @@ export interface PoolSettings {
   readonly scriptHeap: number | undefined;
   readonly inline: boolean;
   readonly signal: AbortSignal | undefined;
+  readonly trace: string | undefined;
   readonly onEvent: ((event: PoolEvent) => void) | undefined;
 }
 
@@ -96,6 +102,7 @@ export function resolveOptions(
     "memory",
     "scriptHeap",
     "inline",
+    "trace",
     "signal",
     "onEvent",
   ]);
@@ -123,6 +130,10 @@ export function resolveOptions(
   }
   if (typeof inline !== "boolean") refuse("inline", inline, "true or false");
   if (signal !== undefined && !(signal instanceof AbortSignal)) refuse("signal", signal, "an AbortSignal");
+  const environmentTrace = environment["HEDDLE_TRACE"];
+  const trace = options.trace ?? (environmentTrace === "" ? undefined : environmentTrace);
+  if (trace !== undefined && (typeof trace !== "string" || trace === ""))
+    refuse("trace", trace, "a file's path");
   if (onEvent !== undefined && typeof onEvent !== "function") refuse("onEvent", onEvent, "a function");
   let devices: DeviceKind[];
   if (typeof ranks === "number") {
@@ -135,5 +146,5 @@ export function resolveOptions(
       device === undefined ? fallback : resolveDevice(`ranks[${rank}].device`, device),
     );
   }
-  return { devices, inProcess, memory, scriptHeap, inline, signal, onEvent };
+  return { devices, inProcess, memory, scriptHeap, inline, signal, trace, onEvent };
 }

@@ -129,6 +129,11 @@ export class Pool {
     );
   }
 
+  /** Writes the trace as it is now, to the file that the pool was made with or to another. */
+  writeTrace(path?: string): void {
+    coreOf(this).writeTrace(path);
+  }
+
   /** Ends the ranks. Calls under way reject with `PoolClosedError`. Closing twice is fine. */
   async close(): Promise<void> {
     await coreOf(this).close();

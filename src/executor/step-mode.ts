@@ -37,10 +37,19 @@ export class StepModes {
   #work = Infinity;
   #chosen: StepMode | undefined;
   #sinceChoice = 0;
+  #told = false;
 
   constructor(available: readonly StepMode[], blocks: boolean) {
     this.#usual = blocks && available.includes("joined") ? "joined" : "ranks";
     this.#canInline = available.includes("inline");
+  }
+
+  /** Whether the calling thread carries out steps alone from now on, once after each change; else `undefined`. */
+  news(): boolean | undefined {
+    const inline = this.#chosen === "inline";
+    if (this.#chosen === undefined || inline === this.#told) return undefined;
+    this.#told = inline;
+    return inline;
   }
 
   /** The mode of the next step. */

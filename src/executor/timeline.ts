@@ -8,7 +8,10 @@ export interface TimelineEntry {
   /** Milliseconds of the wall clock. */
   readonly start: number;
   readonly end: number;
+  /** Bytes of a program's arguments and results. */
   readonly bytes: number;
+  /** Iterations of a loop; 0 for programs. */
+  readonly iterations: number;
 }
 
 /** What a rank has done so far. */

@@ -5,6 +5,7 @@ import { Lease } from "../arrays/index.js";
 import { at } from "../base/at.js";
 import type { Storage } from "../base/dtype.js";
 import { ArgumentError, DTypeError } from "../base/errors.js";
+import { coreOf } from "../executor/cores.js";
 import type { Pool } from "../executor/pool.js";
 import type { Arrays, LoadOptions, ResidentPlan } from "../executor/resident.js";
 import { sharedHeap } from "../heap/heap.js";
@@ -60,8 +61,9 @@ export class PoolEngine implements Engine {
   readonly #leases = new Map<Method, Lease[]>();
   /** What takes back that the ranks hold the objectives. */
   readonly #withdrawals: (() => void)[] = [];
-  readonly #since = performance.timeOrigin + performance.now();
   readonly #busyBefore: readonly number[];
+  /** Milliseconds that the rank of each objective had worked on its name before. */
+  readonly #workedBefore: readonly number[];
   #calls = 0;
   /** Milliseconds of the calls so far. */
   #elapsed = 0;
@@ -74,6 +76,7 @@ export class PoolEngine implements Engine {
     this.#layout = layout;
     this.placement = placeEntries(entries, ranks.length);
     this.#busyBefore = ranks.map(({ busy }) => busy);
+    this.#workedBefore = entries.map(({ name }, i) => this.#worked(name, at(this.placement, i)));
     entries.forEach((entry, i) => {
       let placed: ReturnType<typeof placeEntry> | undefined;
       const residency = {
@@ -90,6 +93,11 @@ export class PoolEngine implements Engine {
         for (const block of placed?.blocks ?? []) block.free();
       });
     });
+  }
+
+  #worked(name: string, rank: number): number {
+    const core = coreOf(this.pool);
+    return core.ledger.total(rank, core.taskNumber(name)).milliseconds;
   }
 
   /** The plan of a method as `load` takes it. */
@@ -216,11 +224,9 @@ export class PoolEngine implements Engine {
 
   report(): FunctionReport {
     const { ranks } = this.pool.report();
-    const timeline = this.pool.timeline().filter(({ start }) => start >= this.#since);
     return makeReport(
       this.#entries.map((entry, i) => {
         const rank = at(this.placement, i);
-        const own = timeline.filter((work) => work.rank === rank && work.task === entry.name);
         return {
           name: entry.name,
           rows: [entry.start, entry.start + entry.dimF] as const,
@@ -229,7 +235,7 @@ export class PoolEngine implements Engine {
           device: at(ranks, rank).device,
           mode: entry.residual.mode,
           calls: this.#calls,
-          milliseconds: own.reduce((sum, { start, end }) => sum + end - start, 0),
+          milliseconds: this.#worked(entry.name, rank) - at(this.#workedBefore, i),
           bytes: bytesOfEntry(entry),
         };
       }),

@@ -2,6 +2,7 @@
  * Where objectives run and where time goes.
  */
 import { at } from "../base/at.js";
+import { formatTable } from "../base/table.js";
 import type { Entry } from "./entry.js";
 import type { DerivativeMode } from "./programs.js";
 
@@ -50,21 +51,6 @@ export function makeReport(
   ranks: readonly RankReport[],
 ): FunctionReport {
   return { objectives, ranks, toString: () => formatReport(objectives, ranks) };
-}
-
-/** Pads columns; the first is text, numbers are flush right. */
-export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)),
-  );
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, column) =>
-        column === 0 ? cell.padEnd(at(widths, column)) : cell.padStart(at(widths, column)),
-      )
-      .join("  ")
-      .trimEnd();
-  return [line(head), ...rows.map(line)].join("\n");
 }
 
 function formatReport(objectives: readonly ObjectiveReport[], ranks: readonly RankReport[]): string {

@@ -148,7 +148,7 @@ export class RankMachine implements RankService {
           floats[controlFloat.chunkEnd] = end;
         },
         chunkDone: (task, start, iterations) => {
-          this.#timeline.record(task, start, performance.now(), 0);
+          this.#timeline.record(task, start, performance.now(), 0, iterations);
           floats[controlFloat.iterations] = (floats[controlFloat.iterations] ?? 0) + iterations;
         },
       });

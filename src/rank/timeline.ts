@@ -19,7 +19,7 @@ export class Timeline {
 
   /** The task has ended; `bytes` is how much memory it touched at least. */
   end(task: number, bytes: number): void {
-    this.record(task, this.#start, performance.now(), bytes);
+    this.record(task, this.#start, performance.now(), bytes, 0);
     this.leave();
   }
 
@@ -29,7 +29,7 @@ export class Timeline {
   }
 
   /** Writes an entry; times are those of this thread's `performance.now()`. */
-  record(task: number, start: number, end: number, bytes: number): void {
+  record(task: number, start: number, end: number, bytes: number, iterations: number): void {
     const { words, floats, timeline } = this.#block;
     const count = Atomics.load(words, controlWord.entries);
     const slot = (count % timelineLength) * timelineStride;
@@ -37,6 +37,7 @@ export class Timeline {
     timeline[slot + 1] = performance.timeOrigin + start;
     timeline[slot + 2] = performance.timeOrigin + end;
     timeline[slot + 3] = bytes;
+    timeline[slot + 4] = iterations;
     floats[controlFloat.busy] = (floats[controlFloat.busy] ?? 0) + (end - start);
     Atomics.store(words, controlWord.entries, (count + 1) | 0);
   }

@@ -94,8 +94,8 @@ export const controlFloat = {
 /** Timeline entries that a rank keeps; older ones are overwritten. */
 export const timelineLength = 1024;
 
-/** 64-bit floats per entry: task, start, end (milliseconds of the wall clock), bytes touched. */
-export const timelineStride = 4;
+/** 64-bit floats per entry: task, start, end (milliseconds of the wall clock), bytes touched, iterations run. */
+export const timelineStride = 5;
 
 const timelineOffset = 128;
 

@@ -128,7 +128,7 @@ describe("a loop that blocks its caller", () => {
     thrown(() => parallelFor.sync(2, (i) => (i === 1 ? process.exit(1) : i), { pool, schedule: "static" }));
     parallelFor.sync(2, (i) => i, { pool });
     await new Promise((resolve) => setImmediate(resolve));
-    expect(events.map(({ type, rank }) => [type, rank])).toEqual([
+    expect(events.map((event) => [event.type, "rank" in event ? event.rank : undefined])).toEqual([
       ["rankLost", 1],
       ["rankHealed", 1],
     ]);

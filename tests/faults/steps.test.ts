@@ -114,7 +114,7 @@ describe("a rank that exits", () => {
       );
       expect(await run()).toEqual(y);
     }
-    expect(events.map(({ type, rank }) => [type, rank])).toEqual(
+    expect(events.map((event) => [event.type, "rank" in event ? event.rank : undefined])).toEqual(
       Array.from({ length: 3 }, () => [
         ["rankLost", 1],
         ["rankHealed", 1],
