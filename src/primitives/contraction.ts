@@ -8,8 +8,11 @@ import { sizeOf, stridesOf } from "../base/shape.js";
 import type { Aval, OpParams } from "../ir/graph.js";
 import type { Index } from "../ir/kernel.js";
 import { applyScalar } from "../ir/kernel.js";
+import { contractionOrder, tileExtent } from "./order.js";
 import { addTangents } from "./tangent.js";
 import type { Cost, ElementContext, HostArray, PrimitiveRow } from "./row.js";
+import type { Run, Sharding } from "./sharding.js";
+import { alike, sliceAlong, whole, withEntry } from "./sharding.js";
 import { formatSignature, freshIndex, indexExtents, parseSignature } from "./signature.js";
 
 type Params = OpParams["contract"];
@@ -63,6 +66,39 @@ function operandIndex(list: readonly string[], context: ElementContext<Params>):
   );
 }
 
+/**
+ * The operands that have the cut index are cut along it. A block with so few positions that its sums would add in another
+ * order than the whole's is computed with some of its neighbours.
+ */
+function sharding(signature: string, inputs: readonly Aval[], axis: number): Sharding {
+  const { a, b: second, out } = parseSignature(signature);
+  const index = at(out, axis);
+  const shapes = [at(inputs, 0).shape, at(inputs, 1).shape];
+  const axes = [a, second].map((names) => (names.includes(index) ? names.indexOf(index) : whole));
+  const total = indexExtents(signature, at(shapes, 0), at(shapes, 1)).get(index) ?? 1;
+  const orderOf = (extent: number): string => {
+    const [left, right] = shapes.map((shape, i) => {
+      const cut = at(axes, i);
+      return cut === whole ? shape : withEntry(shape, cut, extent);
+    });
+    return contractionOrder(signature, left ?? [], right ?? []);
+  };
+  const computed = (block: Run): Run =>
+    orderOf(block.extent) === orderOf(total)
+      ? block
+      : { start: Math.min(block.start, total - tileExtent), extent: tileExtent };
+  return {
+    axes,
+    grain: alike,
+    reads: (_operand, block) => computed(block),
+    emit: (b, block, parts) => {
+      const { start } = computed(block);
+      const value = b.emit("contract", parts, { signature });
+      return sliceAlong(b, value, axis, { start: block.start - start, extent: block.extent });
+    },
+  };
+}
+
 export const contract: PrimitiveRow<Params> = {
   arity: 2,
   shape: (inputs, { signature }) => {
@@ -106,6 +142,7 @@ export const contract: PrimitiveRow<Params> = {
     const right = batched[1] === true ? [index, ...signature.b] : signature.b;
     return b.emit("contract", inputs, { signature: formatSignature(left, right, [index, ...signature.out]) });
   },
+  sharding: ({ params, inputs, axis }) => sharding(params.signature, inputs, axis),
   cost,
   reference,
   lowering: {

@@ -11,6 +11,7 @@ import type { Aval, OpParams } from "../ir/graph.js";
 import { addIndex, constIndex, constScalar } from "../ir/kernel.js";
 import type { BatchRule, Cost, PrimitiveRow } from "./row.js";
 import { notLinear, zeroDerivative } from "./row.js";
+import { cutAlike, positionsFrom, withEntry } from "./sharding.js";
 
 const unbatched: BatchRule<unknown> = () => {
   throw new ArgumentError({ operation: "vmap", found: "a batched operand of a primitive without operands" });
@@ -31,6 +32,10 @@ const common = {
 export const fill: PrimitiveRow<OpParams["fill"]> = {
   ...common,
   shape: (_inputs, { dtype, shape }) => ({ dtype, shape: requireShape("fill", "shape", shape) }),
+  sharding: ({ params, axis }) =>
+    cutAlike([], (b, { extent }) =>
+      b.emit("fill", [], { ...params, shape: withEntry(params.shape, axis, extent) }),
+    ),
   reference: (_inputs, out, { value, dtype }) => void out.data.fill(coerce(dtype, value)),
   lowering: { kind: "element", element: ({ params }) => constScalar(params.dtype, params.value) },
 };
@@ -49,6 +54,13 @@ export const iota: PrimitiveRow<OpParams["iota"]> = {
     }
     return { dtype, shape };
   },
+  sharding: ({ params, axis }) =>
+    cutAlike([], (b, { extent }, _inputs, origin) => {
+      const shape = withEntry(params.shape, axis, extent);
+      if (axis !== params.axis) return b.emit("iota", [], { ...params, shape });
+      const positions = positionsFrom(b, shape, axis, origin());
+      return params.dtype === "int32" ? positions : b.emit("convert", [positions], { dtype: params.dtype });
+    }),
   reference: (_inputs, out, { dtype, shape, axis }) => {
     const stride = at(stridesOf(shape), axis);
     for (let i = 0; i < out.data.length; i++) {
@@ -71,6 +83,17 @@ export const eye: PrimitiveRow<OpParams["eye"]> = {
     dtype,
     shape: requireShape("eye", "shape", [rows, columns]),
   }),
+  sharding: ({ params: { dtype, rows, columns, offset }, axis }) =>
+    cutAlike([], (b, { extent }, _inputs, origin) => {
+      const shape = withEntry([rows, columns], axis, extent);
+      const counted = (along: number): number =>
+        along === axis
+          ? positionsFrom(b, shape, along, origin())
+          : b.emit("iota", [], { dtype: "int32", shape, axis: along });
+      const shifted = b.apply("add", counted(0), b.fill(offset, { dtype: "int32", shape }));
+      const ones = b.apply("equal", shifted, counted(1));
+      return dtype === "bool" ? ones : b.emit("convert", [ones], { dtype });
+    }),
   reference: (_inputs, out, { rows, columns, offset }) => {
     for (let row = Math.max(0, -offset); row < rows && row + offset < columns; row++) {
       out.data[row * columns + row + offset] = 1;

@@ -15,6 +15,8 @@ import { addTangents } from "./tangent.js";
 import type { BatchRule, Cost, HostArray, JvpRule, Lowering, PrimitiveRow, TransposeRule } from "./row.js";
 import { notLinear, zeroDerivative } from "./row.js";
 import { convertScalar, scalarMeaning } from "./scalar.js";
+import type { Sharding, ShardingRule } from "./sharding.js";
+import { cutAlike } from "./sharding.js";
 
 const floats: readonly DType[] = ["float64", "float32"];
 const numbers: readonly DType[] = ["float64", "float32", "int32", "uint32"];
@@ -37,6 +39,17 @@ function alignBatch(
       shape.map((_, axis) => axis + 1),
     );
   });
+}
+
+/** Every operand is cut as the result is. */
+function cutTogether<P>(
+  apply: (b: Emitter, inputs: readonly ValueId[], params: P) => ValueId,
+): ShardingRule<P> {
+  return ({ params, inputs, axis }): Sharding =>
+    cutAlike(
+      inputs.map(() => axis),
+      (b, _block, parts) => apply(b, parts, params),
+    );
 }
 
 /** Refuses operands of different shape or dtype. */
@@ -100,6 +113,7 @@ function elementwise(op: ScalarOp, options: ElementwiseOptions): PrimitiveRow<No
     jvp: options.jvp,
     transpose: options.transpose ?? notLinear,
     batch,
+    sharding: cutTogether((b, inputs, params) => b.emit(op, inputs, params)),
     cost: cost(options.weight ?? 1),
     reference: (inputs, out) => {
       const x = at(inputs, 0);
@@ -352,6 +366,7 @@ export const convert: PrimitiveRow<OpParams["convert"]> = {
   },
   transpose: (b, { cotangent, avals }) => [b.emit("convert", [cotangent], { dtype: at(avals, 0).dtype })],
   batch: (b, { params, inputs }) => b.emit("convert", inputs, params),
+  sharding: cutTogether((b, inputs, params) => b.emit("convert", inputs, params)),
   cost: cost(1),
   reference: (inputs, out) => {
     const x = at(inputs, 0);
@@ -369,6 +384,7 @@ export const stopGradient: PrimitiveRow<NoParams> = {
   jvp: zeroDerivative,
   transpose: notLinear,
   batch: (b, { inputs }) => b.apply("stopGradient", ...inputs),
+  sharding: cutTogether((b, inputs) => b.apply("stopGradient", ...inputs)),
   cost: () => ({ flops: 0, bytes: 0 }),
   reference: (inputs, out) => out.data.set(at(inputs, 0).data),
   lowering: { kind: "element", element: ({ index, read }) => read(0, index) },
@@ -412,6 +428,7 @@ export const select: PrimitiveRow<NoParams> = {
     ];
   },
   batch: (b, { inputs, batched, size }) => b.apply("select", ...alignBatch(b, inputs, batched, size)),
+  sharding: cutTogether((b, inputs) => b.apply("select", ...inputs)),
   cost: cost(1),
   reference: selectReference,
   lowering: {

@@ -9,6 +9,7 @@ import type { Aval, OpParams, ValueId } from "../ir/graph.js";
 import { constIndex, maxIndex, minIndex, subIndex } from "../ir/kernel.js";
 import type { Emitter } from "./emitter.js";
 import type { Cost, PrimitiveRow } from "./row.js";
+import { cutAlike, whole } from "./sharding.js";
 
 function cost(inputs: readonly Aval[], output: Aval): Cost {
   const bytes = [...inputs, output].reduce((sum, aval) => sum + sizeOf(aval.shape) * itemSize(aval.dtype), 0);
@@ -100,6 +101,17 @@ export const gather: PrimitiveRow<OpParams["gather"]> = {
     const { merged, positions, back } = mergeBatch(b, x, indices, axis, "clamp");
     return b.transpose(b.emit("gather", [merged, positions], { axis: 0 }), back);
   },
+  sharding: ({ params, inputs, axis }) => {
+    const inner = at(inputs, 1).shape.length;
+    const beyond = axis - params.axis;
+    const axes =
+      beyond < 0
+        ? ([axis, whole] as const)
+        : beyond < inner
+          ? ([whole, beyond] as const)
+          : ([axis - inner + 1, whole] as const);
+    return cutAlike(axes, (b, _block, parts) => b.emit("gather", parts, params));
+  },
   cost,
   reference: (inputs, out, { axis }) => {
     const [x, indices] = [at(inputs, 0), at(inputs, 1)];
@@ -175,7 +187,20 @@ export const scatterAdd: PrimitiveRow<OpParams["scatterAdd"]> = {
     const added = b.emit("scatterAdd", [merged, positions, arranged], { axis: 0 });
     return b.transpose(b.reshape(added, full), invertPermutation(front));
   },
-  cost,
+  sharding: ({ params, inputs, axis }) => {
+    if (axis !== params.axis) {
+      const inner = at(inputs, 1).shape.length;
+      const updates = axis < params.axis ? axis : axis - 1 + inner;
+      return cutAlike([axis, whole, updates], (b, _block, parts) => b.emit("scatterAdd", parts, params));
+    }
+    // What falls outside of the block is dropped, the rest is added in the same order.
+    return cutAlike([axis, whole, whole], (b, _block, [x, indices, updates], origin) => {
+      if (x === undefined || indices === undefined || updates === undefined) return origin();
+      const shifted = b.apply("sub", indices, b.broadcast(origin(), b.shape(indices), []));
+      return b.emit("scatterAdd", [x, shifted, updates], params);
+    });
+  },
+  cost: (inputs, output) => ({ ...cost(inputs, output), flops: sizeOf(at(inputs, 2).shape) }),
   reference: (inputs, out, { axis }) => {
     const [x, indices, updates] = [at(inputs, 0), at(inputs, 1), at(inputs, 2)];
     const inner = sizeOf(x.shape.slice(axis + 1));

@@ -2,50 +2,17 @@
  * Primitives that rearrange elements without computing: each is an index map, so that a fused kernel pays nothing for it.
  */
 import { at } from "../base/at.js";
-import { itemSize } from "../base/dtype.js";
 import { ArgumentError, DTypeError, ShapeError } from "../base/errors.js";
 import type { Shape } from "../base/shape.js";
 import { formatShape, invertPermutation, requireShape, sameShape, sizeOf, stridesOf } from "../base/shape.js";
-import type { Aval, NoParams, OpParams } from "../ir/graph.js";
+import type { NoParams, OpParams } from "../ir/graph.js";
 import type { Index, Scalar } from "../ir/kernel.js";
-import {
-  addIndex,
-  constIndex,
-  constScalar,
-  divIndex,
-  flattenIndex,
-  modIndex,
-  mulIndex,
-  subIndex,
-  unflattenIndex,
-} from "../ir/kernel.js";
+import { addIndex, constIndex, constScalar, flattenIndex, subIndex, unflattenIndex } from "../ir/kernel.js";
 import type { Emitter } from "./emitter.js";
-import type { Cost, HostArray, JvpRule, PrimitiveRow, Tangent } from "./row.js";
-
-function cost(inputs: readonly Aval[], output: Aval): Cost {
-  const bytes = [...inputs, output].reduce((sum, aval) => sum + sizeOf(aval.shape) * itemSize(aval.dtype), 0);
-  return { flops: 0, bytes };
-}
-
-/** Writes out[i] = x[from(position of i)]. */
-function rearrange(x: HostArray, out: HostArray, from: (position: readonly number[]) => number): void {
-  const strides = stridesOf(out.shape);
-  for (let i = 0; i < out.data.length; i++) {
-    const position = strides.map((stride, axis) => Math.floor(i / stride) % at(out.shape, axis));
-    out.data[i] = at(x.data, from(position));
-  }
-}
-
-const dot = (position: readonly number[], strides: readonly number[]): number =>
-  position.reduce((sum, value, axis) => sum + value * at(strides, axis), 0);
-
-/** The tangent of a linear primitive of one operand: the primitive of the tangent. */
-function mapTangent<P>(apply: (b: Emitter, id: number, params: P) => number): JvpRule<P> {
-  return (b, { params, tangents }) => {
-    const tangent = tangents[0] ?? null;
-    return tangent === null ? null : apply(b, tangent, params);
-  };
-}
+import { dot, mapTangent, moveCost, rearrange } from "./rearrange.js";
+import type { PrimitiveRow, Tangent } from "./row.js";
+import type { Run, Sharding } from "./sharding.js";
+import { alike, cutAlike, diagonalMask, notCuttable, sliceAlong, whole, withEntry } from "./sharding.js";
 
 export const broadcast: PrimitiveRow<OpParams["broadcast"]> = {
   arity: 1,
@@ -81,7 +48,13 @@ export const broadcast: PrimitiveRow<OpParams["broadcast"]> = {
       shape: [size, ...params.shape],
       axes: [0, ...params.axes.map((axis) => axis + 1)],
     }),
-  cost,
+  sharding: ({ params, axis }) => {
+    const own = params.axes.indexOf(axis);
+    return cutAlike([own < 0 ? whole : own], (b, { extent }, parts) =>
+      b.emit("broadcast", parts, { ...params, shape: withEntry(params.shape, axis, extent) }),
+    );
+  },
+  cost: moveCost,
   reference: (inputs, out, { axes }) => {
     const x = at(inputs, 0);
     const strides = stridesOf(x.shape);
@@ -98,6 +71,38 @@ export const broadcast: PrimitiveRow<OpParams["broadcast"]> = {
       ),
   },
 };
+
+/** The greatest common divisor. */
+function divisor(a: number, b: number): number {
+  return b === 0 ? a : divisor(b, a % b);
+}
+
+/**
+ * An axis can be cut if some axis of the operand has as many elements before it: positions of the one are then a run of
+ * positions of the other, whole ones if the block starts and ends at a multiple of the grain.
+ */
+function reshapeSharding(from: Shape, to: Shape, axis: number): Sharding | typeof notCuttable {
+  const before = sizeOf(to.slice(0, axis));
+  const own = from.findLastIndex((_, position) => sizeOf(from.slice(0, position)) === before);
+  if (own < 0 || sizeOf(to) === 0) return notCuttable;
+  const [inner, target] = [sizeOf(from.slice(own + 1)), sizeOf(to.slice(axis + 1))];
+  const reads = ({ start, extent }: Run): Run => {
+    const first = Math.floor((start * target) / inner);
+    return { start: first, extent: Math.ceil(((start + extent) * target) / inner) - first };
+  };
+  return {
+    axes: [own],
+    grain: (of) => (inner * of) / divisor(target, inner * of),
+    reads: (_operand, block) => reads(block),
+    emit: (b, block, parts) => {
+      const read = reads(block);
+      const flat = b.reshape(at(parts, 0), [...to.slice(0, axis), read.extent * inner]);
+      const start = block.start * target - read.start * inner;
+      const cut = sliceAlong(b, flat, axis, { start, extent: block.extent * target });
+      return b.reshape(cut, withEntry(to, axis, block.extent));
+    },
+  };
+}
 
 export const reshape: PrimitiveRow<OpParams["reshape"]> = {
   arity: 1,
@@ -117,7 +122,8 @@ export const reshape: PrimitiveRow<OpParams["reshape"]> = {
   jvp: mapTangent((b, id, params) => b.emit("reshape", [id], params)),
   transpose: (b, { cotangent, avals }) => [b.reshape(cotangent, at(avals, 0).shape)],
   batch: (b, { params, inputs, size }) => b.emit("reshape", inputs, { shape: [size, ...params.shape] }),
-  cost,
+  sharding: ({ params, inputs, axis }) => reshapeSharding(at(inputs, 0).shape, params.shape, axis),
+  cost: moveCost,
   reference: (inputs, out) => out.data.set(at(inputs, 0).data),
   lowering: {
     kind: "element",
@@ -145,7 +151,9 @@ export const transpose: PrimitiveRow<OpParams["transpose"]> = {
   transpose: (b, { params, cotangent }) => [b.transpose(cotangent, invertPermutation(params.permutation))],
   batch: (b, { params, inputs }) =>
     b.emit("transpose", inputs, { permutation: [0, ...params.permutation.map((axis) => axis + 1)] }),
-  cost,
+  sharding: ({ params, axis }) =>
+    cutAlike([at(params.permutation, axis)], (b, _block, parts) => b.emit("transpose", parts, params)),
+  cost: moveCost,
   reference: (inputs, out, { permutation }) => {
     const x = at(inputs, 0);
     const strides = permutation.map((axis) => at(stridesOf(x.shape), axis));
@@ -158,172 +166,6 @@ export const transpose: PrimitiveRow<OpParams["transpose"]> = {
         0,
         invertPermutation(params.permutation).map((position) => at(index, position)),
       ),
-  },
-};
-
-const sliceExtent = (start: number, limit: number, step: number): number =>
-  Math.max(0, Math.ceil((limit - start) / step));
-
-export const slice: PrimitiveRow<OpParams["slice"]> = {
-  arity: 1,
-  shape: (inputs, { start, limit, step }) => {
-    const x = at(inputs, 0);
-    const fits = x.shape.every((extent, axis) => {
-      const [from, to, by] = [start[axis] ?? -1, limit[axis] ?? -1, step[axis] ?? 0];
-      return from >= 0 && from <= to && to <= extent && by >= 1;
-    });
-    if (!fits || [start, limit, step].some((list) => list.length !== x.shape.length)) {
-      throw new ShapeError({
-        operation: "slice",
-        argument: "bounds",
-        found: `${formatShape(start)} to ${formatShape(limit)} by ${formatShape(step)}`,
-        expected: `0 ≤ start ≤ limit ≤ extent and step ≥ 1 for each axis of ${formatShape(x.shape)}`,
-      });
-    }
-    return {
-      dtype: x.dtype,
-      shape: start.map((from, axis) => sliceExtent(from, at(limit, axis), at(step, axis))),
-    };
-  },
-  jvp: mapTangent((b, id, params) => b.emit("slice", [id], params)),
-  transpose: (b, { params, cotangent, avals }) => {
-    const extents = b.shape(cotangent);
-    const covered = params.start.map((from, axis) => {
-      const extent = at(extents, axis);
-      return extent === 0 ? from : from + (extent - 1) * at(params.step, axis) + 1;
-    });
-    return [
-      b.emit("pad", [cotangent], {
-        low: params.start,
-        high: covered.map((end, axis) => at(at(avals, 0).shape, axis) - end),
-        interior: params.step.map((step) => step - 1),
-      }),
-    ];
-  },
-  batch: (b, { params, inputs, size }) =>
-    b.emit("slice", inputs, {
-      start: [0, ...params.start],
-      limit: [size, ...params.limit],
-      step: [1, ...params.step],
-    }),
-  cost,
-  reference: (inputs, out, { start, step }) => {
-    const x = at(inputs, 0);
-    const strides = stridesOf(x.shape);
-    rearrange(x, out, (position) =>
-      dot(
-        position.map((value, axis) => at(start, axis) + value * at(step, axis)),
-        strides,
-      ),
-    );
-  },
-  lowering: {
-    kind: "element",
-    element: ({ params, index, read }) =>
-      read(
-        0,
-        index.map((position, axis) =>
-          addIndex(mulIndex(position, constIndex(at(params.step, axis))), constIndex(at(params.start, axis))),
-        ),
-      ),
-  },
-};
-
-const paddedExtent = (extent: number, low: number, high: number, interior: number): number =>
-  low + high + extent + Math.max(0, extent - 1) * interior;
-
-/** Position p lies on an element if p − low is in range and a multiple of interior + 1. */
-function padElement(
-  params: OpParams["pad"],
-  dtype: Aval["dtype"],
-  index: readonly Index[],
-  extents: readonly Index[],
-  read: (index: readonly Index[]) => Scalar,
-): Scalar {
-  const zero = constScalar(dtype, 0);
-  const guards: Scalar[] = [];
-  const inner = index.map((position, axis) => {
-    const [low, high, interior] = [at(params.low, axis), at(params.high, axis), at(params.interior, axis)];
-    const step = constIndex(interior + 1);
-    const shifted = subIndex(position, constIndex(low));
-    const source = interior === 0 ? shifted : divIndex(shifted, step);
-    if (low > 0) {
-      guards.push({
-        kind: "choose",
-        dtype: "bool",
-        when: less(position, constIndex(low)),
-        then: no,
-        otherwise: yes,
-      });
-    }
-    if (high > 0) guards.push(less(source, at(extents, axis)));
-    if (interior > 0)
-      guards.push({ kind: "indexEqual", dtype: "bool", a: modIndex(shifted, step), b: constIndex(0) });
-    return source;
-  });
-  return guards.reduceRight<Scalar>(
-    (then, when) => ({ kind: "choose", dtype, when, then, otherwise: zero }),
-    read(inner),
-  );
-}
-const yes = constScalar("bool", 1);
-const no = constScalar("bool", 0);
-const less = (a: Index, b: Index): Scalar => ({ kind: "indexLess", dtype: "bool", a, b });
-
-export const pad: PrimitiveRow<OpParams["pad"]> = {
-  arity: 1,
-  shape: (inputs, { low, high, interior }) => {
-    const x = at(inputs, 0);
-    const lists = [low, high, interior];
-    if (lists.some((list) => list.length !== x.shape.length || list.some((width) => !(width >= 0)))) {
-      throw new ShapeError({
-        operation: "pad",
-        argument: "widths",
-        found: lists.map(formatShape).join(" "),
-        expected: `widths that are not negative for each axis of ${formatShape(x.shape)}`,
-      });
-    }
-    const shape = x.shape.map((extent, axis) =>
-      paddedExtent(extent, at(low, axis), at(high, axis), at(interior, axis)),
-    );
-    return { dtype: x.dtype, shape };
-  },
-  jvp: mapTangent((b, id, params) => b.emit("pad", [id], params)),
-  transpose: (b, { params, cotangent, avals }) => {
-    const shape = at(avals, 0).shape;
-    return [
-      b.emit("slice", [cotangent], {
-        start: params.low,
-        limit: shape.map((extent, axis) =>
-          paddedExtent(extent, at(params.low, axis), 0, at(params.interior, axis)),
-        ),
-        step: params.interior.map((interior) => interior + 1),
-      }),
-    ];
-  },
-  batch: (b, { params, inputs }) =>
-    b.emit("pad", inputs, {
-      low: [0, ...params.low],
-      high: [0, ...params.high],
-      interior: [0, ...params.interior],
-    }),
-  cost,
-  reference: (inputs, out, { low, interior }) => {
-    const x = at(inputs, 0);
-    const [strides, outStrides] = [stridesOf(x.shape), stridesOf(out.shape)];
-    out.data.fill(0);
-    for (let i = 0; i < x.data.length; i++) {
-      const to = strides.map((stride, axis) => {
-        const position = Math.floor(i / stride) % at(x.shape, axis);
-        return at(low, axis) + position * (at(interior, axis) + 1);
-      });
-      out.data[dot(to, outStrides)] = at(x.data, i);
-    }
-  },
-  lowering: {
-    kind: "element",
-    element: ({ params, output, index, extents, read }) =>
-      padElement(params, output.dtype, index, extents(0), (inner) => read(0, inner)),
   },
 };
 
@@ -344,7 +186,17 @@ export const reverse: PrimitiveRow<OpParams["reverse"]> = {
   jvp: mapTangent((b, id, params) => b.emit("reverse", [id], params)),
   transpose: (b, { params, cotangent }) => [b.emit("reverse", [cotangent], params)],
   batch: (b, { params, inputs }) => b.emit("reverse", inputs, { axes: params.axes.map((axis) => axis + 1) }),
-  cost,
+  sharding: ({ params, output, axis }) => {
+    const total = at(output.shape, axis);
+    return {
+      axes: [axis],
+      grain: alike,
+      reads: (_operand, { start, extent }) =>
+        params.axes.includes(axis) ? { start: total - start - extent, extent } : { start, extent },
+      emit: (b, _block, parts) => b.emit("reverse", parts, params),
+    };
+  },
+  cost: moveCost,
   reference: (inputs, out, { axes }) => {
     const x = at(inputs, 0);
     const strides = stridesOf(x.shape);
@@ -430,7 +282,28 @@ export const concatenate: PrimitiveRow<OpParams["concatenate"]> = {
     });
     return b.emit("concatenate", parts, { axis: params.axis + 1 });
   },
-  cost,
+  sharding: ({ params, inputs, axis }) => {
+    const axes = inputs.map(() => axis);
+    if (axis !== params.axis)
+      return cutAlike(axes, (b, _block, parts) => b.emit("concatenate", parts, params));
+    const starts: number[] = [0];
+    for (const { shape } of inputs) starts.push(at(starts, starts.length - 1) + at(shape, axis));
+    const reads = (operand: number, { start, extent }: Run): Run => {
+      const [first, end] = [at(starts, operand), at(starts, operand + 1)];
+      const from = Math.max(first, Math.min(end, start));
+      return { start: from - first, extent: Math.max(from, Math.min(end, start + extent)) - from };
+    };
+    return {
+      axes,
+      grain: alike,
+      reads,
+      emit: (b, block, parts) => {
+        const present = parts.filter((_, operand) => reads(operand, block).extent > 0);
+        return present.length === 1 ? at(present, 0) : b.emit("concatenate", present, params);
+      },
+    };
+  },
+  cost: moveCost,
   reference: (inputs, out, { axis }) => {
     const outer = sizeOf(out.shape.slice(0, axis));
     const width = sizeOf(out.shape.slice(axis));
@@ -456,7 +329,7 @@ export const concatenate: PrimitiveRow<OpParams["concatenate"]> = {
         return {
           kind: "choose",
           dtype: output.dtype,
-          when: less(place, end),
+          when: { kind: "indexLess", dtype: "bool", a: place, b: end },
           then: value,
           otherwise: part(operand + 1, end),
         };
@@ -489,7 +362,13 @@ export const diag: PrimitiveRow<NoParams> = {
     const mask = b.broadcast(b.eye("bool", n, n), [size, n, n], [1, 2]);
     return b.apply("select", mask, wide, b.like(wide, 0));
   },
-  cost,
+  sharding: ({ output, axis }) =>
+    cutAlike([0], (b, { extent }, parts, origin) => {
+      const shape = withEntry(output.shape, axis, extent);
+      const wide = b.broadcast(at(parts, 0), shape, [axis]);
+      return b.apply("select", diagonalMask(b, shape, axis, origin()), wide, b.like(wide, 0));
+    }),
+  cost: moveCost,
   reference: (inputs, out) => {
     const x = at(inputs, 0);
     const n = x.data.length;

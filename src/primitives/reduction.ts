@@ -13,6 +13,7 @@ import type { Emitter } from "./emitter.js";
 import type { Cost, HostArray, JvpRule, PrimitiveRow, TransposeRule } from "./row.js";
 import { notLinear, zeroDerivative } from "./row.js";
 import { scalarMeaning } from "./scalar.js";
+import { cutAlike } from "./sharding.js";
 
 interface Axes {
   readonly axes: readonly number[];
@@ -107,6 +108,10 @@ function reduction(op: ReductionOp, options: ReductionOptions): PrimitiveRow<Axe
     jvp: options.jvp,
     transpose: options.transpose ?? notLinear,
     batch: (b, { params, inputs }) => b.emit(op, inputs, { axes: params.axes.map((axis) => axis + 1) }),
+    sharding: ({ params, inputs, axis }) =>
+      cutAlike([at(kept(at(inputs, 0).shape.length, params.axes), axis)], (b, _block, parts) =>
+        b.emit(op, parts, params),
+      ),
     cost,
     reference: (inputs, out, { axes }) => {
       const x = at(inputs, 0);
@@ -222,6 +227,8 @@ function argExtreme(op: "argMax" | "argMin"): PrimitiveRow<OpParams["argMax"]> {
     jvp: zeroDerivative,
     transpose: notLinear,
     batch: (b, { params, inputs }) => b.emit(op, inputs, { axis: params.axis + 1 }),
+    sharding: ({ params, axis }) =>
+      cutAlike([axis < params.axis ? axis : axis + 1], (b, _block, parts) => b.emit(op, parts, params)),
     cost,
     reference,
     lowering: { kind: "argReduce", select: op === "argMax" ? "max" : "min", axis: ({ axis }) => axis },

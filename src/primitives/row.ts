@@ -6,6 +6,7 @@ import type { Storage } from "../base/dtype.js";
 import type { Aval, OpName, OpParams, ValueId } from "../ir/graph.js";
 import type { Index, Scalar } from "../ir/kernel.js";
 import type { Emitter } from "./emitter.js";
+import type { ShardingRule } from "./sharding.js";
 
 /** A concrete array, as the reference meaning reads and makes it. */
 export interface HostArray extends Aval {
@@ -107,6 +108,7 @@ export interface PrimitiveRow<P> {
   readonly jvp: JvpRule<P> | typeof zeroDerivative;
   readonly transpose: TransposeRule<P> | typeof notLinear;
   readonly batch: BatchRule<P>;
+  readonly sharding: ShardingRule<P>;
   readonly cost: (inputs: readonly Aval[], output: Aval, params: P) => Cost;
   /** The definition: slow and readable. Writes all of `out`, which is zeroed. */
   readonly reference: (inputs: readonly HostArray[], out: HostArray, params: P) => void;

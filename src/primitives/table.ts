@@ -9,6 +9,7 @@ import * as creation from "./creation.js";
 import * as elementwise from "./elementwise.js";
 import * as indexing from "./indexing.js";
 import * as layout from "./layout.js";
+import * as padding from "./padding.js";
 import * as reduction from "./reduction.js";
 import type { PrimitiveRow, PrimitiveTable } from "./row.js";
 
@@ -19,6 +20,7 @@ export const primitives: PrimitiveTable = {
   ...reduction,
   contract,
   ...layout,
+  ...padding,
   ...indexing,
 };
 

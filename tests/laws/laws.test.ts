@@ -3,10 +3,9 @@
  * with differences, transposes with adjoints, batches with loops, and simplification with what it simplifies.
  */
 import { sizeOf } from "#heddle/base/shape";
-import { allocate, coerce, isFloating } from "#heddle/base/dtype";
-import type { Graph, OpName, OpParams } from "#heddle/ir/graph";
+import { coerce, isFloating } from "#heddle/base/dtype";
+import type { OpName, OpParams } from "#heddle/ir/graph";
 import { applyReference, interpret } from "#heddle/backends/reference/interpret";
-import { GraphBuilder } from "#heddle/primitives/builder";
 import type { HostArray } from "#heddle/primitives/row";
 import { zeroDerivative } from "#heddle/primitives/row";
 import { outputAval, primitives } from "#heddle/primitives/table";
@@ -17,40 +16,9 @@ import { vjpGraph } from "#heddle/transform/transpose";
 import { vmapGraph } from "#heddle/transform/vmap";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Sample, SampleOperand } from "./samples.js";
+import { draw, graphOf, uniform } from "./draw.js";
+import type { Sample } from "./samples.js";
 import { samples } from "./samples.js";
-
-/** A small generator with a seed, so that one integer reproduces a failure. */
-function uniform(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0;
-    return ((state ^ (state >>> 13)) >>> 0) / 4294967296;
-  };
-}
-
-function draw(
-  { dtype, shape, low, high }: SampleOperand,
-  next: () => number,
-  leading: readonly number[] = [],
-): HostArray {
-  const full = [...leading, ...shape];
-  const data = allocate(dtype, sizeOf(full));
-  for (let i = 0; i < data.length; i++) {
-    const value = low + (high - low) * next();
-    data[i] =
-      dtype === "bool"
-        ? Number(value >= (low + high) / 2)
-        : coerce(dtype, isFloating(dtype) ? value : Math.floor(value));
-  }
-  return { dtype, shape: full, data };
-}
-
-function graphOf<K extends OpName>(op: K, inputs: readonly SampleOperand[], params: OpParams[K]): Graph {
-  const b = new GraphBuilder();
-  const ids = inputs.map(({ dtype, shape }) => b.input({ dtype, shape }));
-  return b.build([b.emit(op, ids, params)]);
-}
 
 const dotOf = (a: HostArray, b: HostArray): number => {
   expect(a.data.length).toBe(b.data.length);

@@ -4,7 +4,7 @@
  */
 import type { DType } from "../../base/dtype.js";
 import type { Index, Scalar } from "../../ir/kernel.js";
-import type { ReductionOrder } from "./order.js";
+import type { ReductionOrder } from "../../primitives/order.js";
 import type { IndexAlgebra } from "./polynomial.js";
 
 /** Memory that kernels read or write: an input or output, by position, or a temporary at an offset of the workspace. */
