@@ -15,4 +15,13 @@ export type PoolEvent =
    * From now on the calling thread carries out the steps of a plan alone (`inline` is true), or the ranks do again: the
    * one or the other was measured to be quicker. The bits are the same.
    */
-  | { readonly type: "stepMode"; readonly plan: string; readonly inline: boolean };
+  | { readonly type: "stepMode"; readonly plan: string; readonly inline: boolean }
+  /** An objective is more than a rank's fair share: its chunks are computed by several ranks. The bits are the same. */
+  | {
+      readonly type: "split";
+      readonly objective: string;
+      readonly along: "rows" | "columns";
+      readonly chunks: number;
+      /** The ranks that have chunks of it. */
+      readonly ranks: readonly number[];
+    };

@@ -4,7 +4,6 @@
  */
 import { toArray } from "../arrays/index.js";
 import type { ArrayInput } from "../arrays/index.js";
-import { at } from "../base/at.js";
 import type { Storage } from "../base/dtype.js";
 import { ArgumentError, DTypeError, ShapeError } from "../base/errors.js";
 import { formatShape, sameShape, sizeOf } from "../base/shape.js";
@@ -12,7 +11,11 @@ import { flattenWithPaths } from "../base/tree.js";
 import type { LeafWithPath } from "../base/tree.js";
 import type { Aval } from "../ir/graph.js";
 import { hashGraph } from "../ir/hash.js";
-import { rowOf } from "../primitives/table.js";
+import { workOf } from "../transform/work.js";
+import type { ChunkProgram } from "./chunks.js";
+import { chunkProgram, wholeProgram } from "./chunks.js";
+import type { Grid } from "./grid.js";
+import { gridOf } from "./grid.js";
 import type { Layout, LayoutPart } from "./layout.js";
 import { selectParts } from "./layout.js";
 import type { ObjectiveOptions } from "./options.js";
@@ -47,9 +50,13 @@ export interface Entry {
   readonly start: number;
   readonly dimF: number;
   readonly data: readonly DataLeaf[];
-  /** Floating-point operations of one residual and Jacobian, by the table. */
-  readonly flops: number;
+  /** The work of one residual and Jacobian, by the table. */
+  readonly work: number;
   program(method: Method): ObjectiveProgram & { readonly hash: string };
+  /** Its chunks, on ranks with this much memory. */
+  grid(memory: number): Grid;
+  /** The program of a chunk of its grid, or of all of it. */
+  piece(method: Method, grid: Grid, chunk: number | null): ChunkProgram;
 }
 
 function dataLeaf(operation: string, { leaf, path }: LeafWithPath): DataLeaf {
@@ -57,13 +64,6 @@ function dataLeaf(operation: string, { leaf, path }: LeafWithPath): DataLeaf {
   // `toArray` refuses, with a typed error, whatever is not an array.
   const { dtype, shape, data } = toArray(operation, argument, leaf as ArrayInput);
   return { path, dtype, shape, data: data.slice() };
-}
-
-function flopsOf({ graph }: ObjectiveProgram): number {
-  return graph.equations.reduce((sum, { op, params, inputs, outputs }) => {
-    const avals = inputs.map((id) => at(graph.avals, id));
-    return sum + rowOf(op).cost(avals, at(graph.avals, at(outputs, 0)), params).flops;
-  }, 0);
 }
 
 /** Traces an objective for coefficients of a layout. Throws what its function throws, and typed errors for bad options. */
@@ -93,6 +93,8 @@ export function makeEntry(
     }
     return known;
   };
+  const grids = new Map<number, Grid>();
+  const pieces = new Map<Grid | null, Map<string, ChunkProgram>>();
   return {
     name,
     definition,
@@ -102,7 +104,26 @@ export function makeEntry(
     dimF: residual.dimF,
     data,
     program,
-    flops: flopsOf(program("linearize")),
+    work: workOf(program("linearize").graph),
+    grid: (memory) => {
+      const known = grids.get(memory);
+      if (known !== undefined) return known;
+      const { graph: linearize } = program("linearize");
+      const grid = gridOf({ graph: linearize, name, chunk: options.chunk ?? "auto", memory });
+      grids.set(memory, grid);
+      return grid;
+    },
+    piece: (method, grid, chunk) => {
+      const owner = chunk === null ? null : grid;
+      const own = pieces.get(owner) ?? new Map<string, ChunkProgram>();
+      pieces.set(owner, own);
+      const key = `${method} ${chunk}`;
+      const known =
+        own.get(key) ??
+        (chunk === null ? wholeProgram(program(method)) : chunkProgram(program(method), grid, chunk, method));
+      own.set(key, known);
+      return known;
+    },
   };
 }
 

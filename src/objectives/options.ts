@@ -27,8 +27,14 @@ export interface ObjectiveOptions<Data = ArrayTree> {
   readonly data?: Data;
   /** How to differentiate: forward or reverse. `"auto"` is forward where the residual has at least a fifth as many elements as there are coefficients. */
   readonly derivative?: "auto" | "fwd" | "rev";
-  /** The rank that holds it. */
+  /** The rank that holds all of it. */
   readonly rank?: number;
+  /**
+   * An objective that is more than a rank's fair share is computed in chunks, on several ranks: so many rows of its
+   * residual each or, where rows share too much work, so many columns of its Jacobian. `"auto"` finds a number that is
+   * worth a chunk. The bits of results do not depend on it.
+   */
+  readonly chunk?: number | "auto";
 }
 
 const known: readonly (keyof ObjectiveOptions)[] = [
@@ -43,6 +49,7 @@ const known: readonly (keyof ObjectiveOptions)[] = [
   "data",
   "derivative",
   "rank",
+  "chunk",
 ];
 
 const oneOf = (value: unknown, choices: readonly string[]): boolean =>
@@ -79,12 +86,15 @@ export function checkOptions(options: ObjectiveOptions): void {
   if (bounds !== undefined && !(Array.isArray(bounds) && bounds.length === 2)) {
     refuse("bounds", "something else", "a pair [lower, upper]");
   }
-  const { normalization = 1, rank } = options;
+  const { normalization = 1, rank, chunk = "auto" } = options;
   if (!(typeof normalization === "number" && normalization > 0 && Number.isFinite(normalization))) {
     refuse("normalization", String(normalization), "a positive number");
   }
   if (rank !== undefined && !(Number.isInteger(rank) && rank >= 0)) {
     refuse("rank", String(rank), "an integer from 0");
+  }
+  if (chunk !== "auto" && !(Number.isSafeInteger(chunk) && chunk >= 1)) {
+    refuse("chunk", String(chunk), '"auto", or an integer from 1');
   }
   if (!oneOf(options.reduce, ["mean", "sum", "min", "max"])) {
     refuse("reduce", String(options.reduce), '"mean", "sum", "min" or "max"');

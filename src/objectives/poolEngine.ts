@@ -10,12 +10,15 @@ import type { Pool } from "../executor/pool.js";
 import type { Arrays, LoadOptions, ResidentPlan } from "../executor/resident.js";
 import { sharedHeap } from "../heap/heap.js";
 import type { Plan } from "../plan/plan.js";
+import { sharesHeap } from "../rank/devices.js";
 import type { Engine, EvaluateOptions, FunctionResult } from "./engine.js";
 import type { Entry } from "./entry.js";
 import type { Layout } from "./layout.js";
 import { placeEntry } from "./localEngine.js";
 import type { Objective } from "./objective.js";
-import { dataRegion, extraRegion, gradientRegion, methodPlan, placeEntries } from "./plans.js";
+import type { ObjectivePlacement, RankBudget } from "./placement.js";
+import { homeOf, isSplit, placeEntries, ranksOf, tasksOf } from "./placement.js";
+import { dataRegion, extraRegion, gradientRegion, methodPlan } from "./plans.js";
 import type { Method } from "./programs.js";
 import type { FunctionReport } from "./report.js";
 import { announce, residencyId } from "./residency.js";
@@ -47,11 +50,17 @@ function requireRanks(entries: readonly Entry[], ranks: number): void {
   }
 }
 
+/** What a placement may count on. */
+function budgetOf(pool: Pool): RankBudget {
+  const { devices, memory } = coreOf(pool).settings;
+  return { ranks: devices.length, memory, sharesHeap: devices.every(sharesHeap) };
+}
+
 /** Evaluates entries on a pool. */
 export class PoolEngine implements Engine {
   readonly pool: Pool;
-  /** The rank of each objective. */
-  readonly placement: readonly number[];
+  /** Where each objective is. */
+  readonly #placement: readonly ObjectivePlacement[];
   readonly #entries: readonly Entry[];
   readonly #layout: Layout;
   readonly #plans = new Map<Method, ResidentPlan>();
@@ -62,8 +71,8 @@ export class PoolEngine implements Engine {
   /** What takes back that the ranks hold the objectives. */
   readonly #withdrawals: (() => void)[] = [];
   readonly #busyBefore: readonly number[];
-  /** Milliseconds that the rank of each objective had worked on its name before. */
-  readonly #workedBefore: readonly number[];
+  /** Milliseconds that ranks had worked on the names of the objectives before. */
+  readonly #workedBefore: readonly (readonly number[])[];
   #calls = 0;
   /** Milliseconds of the calls so far. */
   #elapsed = 0;
@@ -74,15 +83,18 @@ export class PoolEngine implements Engine {
     this.pool = pool;
     this.#entries = entries;
     this.#layout = layout;
-    this.placement = placeEntries(entries, ranks.length);
+    this.#placement = placeEntries(entries, budgetOf(pool));
     this.#busyBefore = ranks.map(({ busy }) => busy);
-    this.#workedBefore = entries.map(({ name }, i) => this.#worked(name, at(this.placement, i)));
+    this.#workedBefore = entries.map((_, i) => this.#workedBy(i));
+    const home = (i: number): number => homeOf(at(this.#placement, i));
     entries.forEach((entry, i) => {
       let placed: ReturnType<typeof placeEntry> | undefined;
       const residency = {
         id: residencyId(),
         pool,
-        rank: at(this.placement, i),
+        get rank() {
+          return home(i);
+        },
         entry,
         layout,
         placed: () => (placed ??= placeEntry(sharedHeap(), entry, layout.size)),
@@ -93,17 +105,37 @@ export class PoolEngine implements Engine {
         for (const block of placed?.blocks ?? []) block.free();
       });
     });
+    this.#announceSplits();
   }
 
-  #worked(name: string, rank: number): number {
-    const core = coreOf(this.pool);
-    return core.ledger.total(rank, core.taskNumber(name)).milliseconds;
+  /** Milliseconds that each rank has worked on an objective and its chunks. */
+  #workedBy(objective: number): number[] {
+    const { ledger, settings } = coreOf(this.pool);
+    const tasks = tasksOf(at(this.#entries, objective), at(this.#placement, objective));
+    const numbers = tasks.map((task) => coreOf(this.pool).taskNumber(task));
+    return settings.devices.map((_, rank) =>
+      numbers.reduce((sum, task) => sum + ledger.total(rank, task).milliseconds, 0),
+    );
+  }
+
+  /** Tells the user which objectives are computed in chunks. */
+  #announceSplits(): void {
+    this.#placement.forEach((placement, i) => {
+      if (!isSplit(placement)) return;
+      coreOf(this.pool).emit({
+        type: "split",
+        objective: at(this.#entries, i).name,
+        along: placement.grid.along,
+        chunks: placement.grid.chunks.length,
+        ranks: ranksOf(placement),
+      });
+    });
   }
 
   /** The plan of a method as `load` takes it. */
   #build(method: Method): { readonly plan: Plan; readonly options: LoadOptions } {
     const ranks = this.pool.ranks.length;
-    const built = methodPlan(method, this.#entries, this.placement, ranks, this.#layout.size);
+    const built = methodPlan(method, this.#entries, this.#placement, ranks, this.#layout.size);
     const onRelease = (): void => this.#detach(method);
     return { plan: built.plan, options: { constants: built.constants, label: method, onRelease } };
   }
@@ -226,7 +258,10 @@ export class PoolEngine implements Engine {
     const { ranks } = this.pool.report();
     return makeReport(
       this.#entries.map((entry, i) => {
-        const rank = at(this.placement, i);
+        const placement = at(this.#placement, i);
+        const before = at(this.#workedBefore, i);
+        const worked = this.#workedBy(i).map((milliseconds, rank) => milliseconds - at(before, rank));
+        const rank = homeOf(placement);
         return {
           name: entry.name,
           rows: [entry.start, entry.start + entry.dimF] as const,
@@ -234,8 +269,14 @@ export class PoolEngine implements Engine {
           rank,
           device: at(ranks, rank).device,
           mode: entry.residual.mode,
+          chunks: isSplit(placement) ? placement.grid.chunks.length : 1,
+          parts: placement.parts.map(({ rank: holder, from, to }) => ({
+            rank: holder,
+            chunks: isSplit(placement) ? to - from : 1,
+            milliseconds: at(worked, holder),
+          })),
           calls: this.#calls,
-          milliseconds: this.#worked(entry.name, rank) - at(this.#workedBefore, i),
+          milliseconds: worked.reduce((sum, own) => sum + own, 0),
           bytes: bytesOfEntry(entry),
         };
       }),

@@ -13,9 +13,18 @@ export interface ObjectiveReport {
   readonly rows: readonly [start: number, end: number];
   /** The coefficients that it sees. */
   readonly dimX: number;
+  /** The rank that holds it; the one with most of it, if it is split. */
   readonly rank: number;
   readonly device: string;
   readonly mode: DerivativeMode;
+  /** Into how many chunks it is split; 1 if it is computed in one piece. */
+  readonly chunks: number;
+  /** What each rank has of it: neighbouring chunks, and the milliseconds spent on it so far. */
+  readonly parts: readonly {
+    readonly rank: number;
+    readonly chunks: number;
+    readonly milliseconds: number;
+  }[];
   /** Evaluations so far. */
   readonly calls: number;
   /** Milliseconds in its programs, all calls together. */
@@ -55,14 +64,15 @@ export function makeReport(
 
 function formatReport(objectives: readonly ObjectiveReport[], ranks: readonly RankReport[]): string {
   const parts = formatTable(
-    ["objective", "rows", "sees", "rank", "device", "mode", "calls", "ms", "kB"],
+    ["objective", "rows", "sees", "rank", "device", "mode", "chunks", "calls", "ms", "kB"],
     objectives.map((o) => [
       o.name,
       `${o.rows[0]}:${o.rows[1]}`,
       String(o.dimX),
-      String(o.rank),
+      o.parts.map(({ rank }) => rank).join(","),
       o.device,
       o.mode,
+      o.parts.map(({ chunks }) => chunks).join("+"),
       String(o.calls),
       millis(o.milliseconds),
       (o.bytes / 1024).toFixed(1),
@@ -95,6 +105,8 @@ export function localReport(
       rank: 0,
       device: "wasm",
       mode: entry.residual.mode,
+      chunks: 1,
+      parts: [{ rank: 0, chunks: 1, milliseconds: at(times, i).milliseconds }],
       calls: at(times, i).calls,
       milliseconds: at(times, i).milliseconds,
       bytes: bytesOfEntry(entry),
