@@ -63,7 +63,10 @@ export function timeoutError(
   });
 }
 
-/** The error of a step: a lost rank first, then the lowest rank that threw. `undefined` if all went well. */
+/**
+ * The error of a step: a lost rank first, if possible one that was in a task and not only waiting for others, then the
+ * lowest rank that threw. `undefined` if all went well.
+ */
 export function stepError(
   ranks: readonly number[],
   outcomes: readonly StepOutcome[],
@@ -73,14 +76,12 @@ export function stepError(
     const name = taskName(task);
     return name === undefined ? {} : { task: name };
   };
-  for (const kind of ["lost", "failed"] as const) {
-    for (let i = 0; i < outcomes.length; i++) {
-      const outcome = at(outcomes, i);
-      if (outcome.kind !== kind) continue;
-      return outcome.kind === "lost"
-        ? rankLostError(at(ranks, i), outcome.reason, where(outcome.task))
-        : rankError(at(ranks, i), outcome.error, where(outcome.task));
-    }
+  const lost = outcomes.filter((outcome) => outcome.kind === "lost");
+  const ended = lost.find(({ task }) => task !== 0) ?? lost[0];
+  if (ended !== undefined) {
+    return rankLostError(at(ranks, outcomes.indexOf(ended)), ended.reason, where(ended.task));
   }
-  return undefined;
+  const failed = outcomes.find((outcome) => outcome.kind === "failed");
+  if (failed === undefined) return undefined;
+  return rankError(at(ranks, outcomes.indexOf(failed)), failed.error, where(failed.task));
 }
