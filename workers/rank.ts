@@ -11,7 +11,7 @@ import type { RankInfo } from "../src/transports/service.js";
 const { serveRank } = await import("../src/rank/serve.js");
 
 /** Piscina calls this once per thread. */
-export function start(task: RankStart): RankInfo {
+export async function start(task: RankStart): Promise<RankInfo> {
   return serveRank(task, async () => {
     await import("../src/index.js");
   });

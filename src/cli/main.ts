@@ -52,6 +52,10 @@ function build(): Command {
     .argument("[args...]", "what the program is given")
     .option("--ranks <n>", "ranks of pools that do not say how many (HEDDLE_NUM_RANKS)", ranksOption)
     .option("--device <kind>", "device of pools that do not name one (HEDDLE_DEVICE)")
+    .option(
+      "--isolation <kind>",
+      'where ranks of pools that do not say so live: "thread" or "process" (HEDDLE_ISOLATION)',
+    )
     .option("--trace <file>", "write a trace for chrome://tracing and Perfetto (HEDDLE_TRACE)")
     .option("--json", "print exit code and seconds as JSON to the standard error, at the end")
     .passThroughOptions()

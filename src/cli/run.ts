@@ -12,6 +12,7 @@ import { resolveOptions } from "../executor/options.js";
 export interface RunFlags {
   readonly ranks?: number;
   readonly device?: string;
+  readonly isolation?: string;
   readonly trace?: string;
 }
 
@@ -57,11 +58,12 @@ export async function runProgram(
       expected: "a JavaScript or TypeScript file",
     });
   }
-  const { ranks, device, trace } = flags;
+  const { ranks, device, isolation, trace } = flags;
   const env = {
     ...process.env,
     ...(ranks === undefined ? {} : { HEDDLE_NUM_RANKS: String(ranks) }),
     ...(device === undefined ? {} : { HEDDLE_DEVICE: device }),
+    ...(isolation === undefined ? {} : { HEDDLE_ISOLATION: isolation }),
     ...(trace === undefined ? {} : { HEDDLE_TRACE: resolve(trace) }),
   };
   // Refuses what no pool could be made with.

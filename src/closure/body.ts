@@ -24,6 +24,8 @@ export interface CapturedBody {
   readonly items: readonly unknown[] | undefined;
   /** Bytes of scratch memory that a rank's values need. */
   readonly scratchBytes: number;
+  /** Where a value stands that is memory which all ranks share. */
+  readonly sharedPath: string | undefined;
 }
 
 /** What the context of a body is called by; `with` may not use these names. */
@@ -123,5 +125,6 @@ export function captureBody(
     body: { source: { text, strict, names }, values: bound, captures: encoded, decoders },
     items: encodedItems,
     scratchBytes: encoder.scratchBytes,
+    sharedPath: encoder.sharedPath,
   };
 }

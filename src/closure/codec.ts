@@ -135,6 +135,8 @@ export class Encoder {
   readonly foreign = new Map<string, Codec>();
   /** The most bytes of scratch memory that a value asked for. */
   scratchBytes = 0;
+  /** Where the first value stands that is memory which everybody sees. */
+  sharedPath: string | undefined;
   readonly #operation: string;
   readonly #known = new Map<unknown, Encoded>();
 
@@ -164,6 +166,7 @@ export class Encoder {
       );
     }
     if (!builtIn.has(codec.name)) this.foreign.set(codec.name, codec);
+    if (codec.shared?.(value) === true) this.sharedPath ??= path;
     const encoded: Encoded = { c: codec.name, d: undefined };
     this.#known.set(value, encoded);
     encoded.d = codec.encode(value, {

@@ -22,7 +22,7 @@ export interface Device {
   /** The backend that compiles for it. */
   readonly backend: string;
   readonly sharesHeap: boolean;
-  compile(graph: Graph): Executable;
+  compile(graph: Graph): Executable | Promise<Executable>;
   bind(executable: Executable, places: DevicePlaces): DeviceStep;
   /** Memory of its own; only asked of devices that do not share the heap. */
   reserve(bytes: number): number;

@@ -17,9 +17,11 @@ export class RankBlocks {
   readonly #blocks: readonly Block[];
   readonly #views: readonly ControlBlock[];
   readonly #pool: Block;
+  readonly #poolWords: Int32Array;
 
   constructor(heap: Heap, ranks: number) {
     this.#pool = heap.allocate(4 * poolWord.count, "the words of a pool");
+    this.#poolWords = heap.view("int32", this.#pool.address, poolWord.count);
     this.#blocks = Array.from({ length: ranks }, (_, rank) =>
       heap.allocate(controlBytes, `the words of rank ${rank}`),
     );
@@ -29,6 +31,10 @@ export class RankBlocks {
   /** Address of the pool's words. */
   get pool(): number {
     return this.#pool.address;
+  }
+
+  get poolWords(): Int32Array {
+    return this.#poolWords;
   }
 
   address(rank: number): number {

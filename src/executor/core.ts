@@ -18,6 +18,7 @@ import { controlFloat, planWord } from "../transports/words.js";
 import type { PoolEvent } from "./events.js";
 import { stepError, timeoutError } from "./failures.js";
 import { checkArrays } from "./inputs.js";
+import { constantsChanged, watchConstants } from "./constants.js";
 import { Ledger } from "./ledger.js";
 import type { PoolSettings } from "./options.js";
 import type { PlacedPlan } from "./placement.js";
@@ -87,6 +88,7 @@ export class PoolCore {
     this.transport = transport;
     this.blocks = blocks;
     this.ledger = new Ledger(blocks, settings.devices.length, (task) => this.taskName(task));
+    this.onClose(watchConstants(heap, blocks.poolWords));
     if (settings.trace !== undefined) {
       const trace = new Trace(settings.trace, settings.devices, () => this.#bookAll());
       this.ledger.onEntry = (entry) => trace.add(entry);
@@ -189,7 +191,8 @@ export class PoolCore {
 
   load(plan: unknown, options: LoadOptions): PoolCall<Residency> {
     const { label = "plan", constants = {}, signal, onRelease } = options;
-    const shares = (rank: number): boolean => sharesHeap(at(this.settings.devices, rank));
+    const shares = (rank: number): boolean =>
+      this.settings.isolation === "thread" && sharesHeap(at(this.settings.devices, rank));
     const allShare = this.settings.devices.every((_, rank) => shares(rank));
     verify(plan, { memory: this.settings.memory, sharesHeap: allShare });
     if (plan.ranks > this.settings.devices.length) {
@@ -297,6 +300,7 @@ export class PoolCore {
       task: () => {
         // Checked: the region has the array's type.
         (this.region(residency, name) as Float64Array).set(own);
+        constantsChanged(this.heap);
         return finished(undefined);
       },
     };

@@ -3,7 +3,7 @@
  * throws, a rank that ends and a timeout each stop the rest, and become the loop's one error.
  */
 import { at } from "../base/at.js";
-import { RankLostError } from "../base/errors.js";
+import { CaptureError, RankLostError } from "../base/errors.js";
 import type { CapturedBody } from "../closure/body.js";
 import { codecOf, Decoder } from "../closure/codec.js";
 import { compileClosed } from "../closure/functions.js";
@@ -203,11 +203,14 @@ export function callOf(
   };
 }
 
-/** How often a caller who wants to know is told of progress, in milliseconds. */
-const progressInterval = 50;
+/** How often a loop is looked at while it runs, in milliseconds: for progress, and for ranks that have ended. */
+const interval = { awaited: 50, blocked: 20 } as const;
 
-/** How long ranks have to give a loop up before they are ended, in milliseconds. */
+/** How long ranks have to give up a loop that overran its timeout before they are ended, in milliseconds. */
 const grace = 25;
+
+/** The same for a loop that has failed or was aborted: its bodies may be about to end. */
+const patience = 1000;
 
 function* runOnRanks(
   prepared: PreparedLoop,
@@ -218,6 +221,14 @@ function* runOnRanks(
 ): Task<LoopResults> {
   const { range, captured } = prepared;
   const { timeout, onProgress } = options;
+  if (core.settings.isolation === "process" && captured.sharedPath !== undefined) {
+    throw new CaptureError({
+      operation: "parallelFor",
+      argument: captured.sharedPath,
+      found: "memory that ranks share, which a rank in a process of its own does not see",
+      remedy: 'return results instead of writing them, pass a copy, or use a pool with isolation: "thread"',
+    });
+  }
   const total = core.settings.devices.length;
   const { pins, positions } = pinItems(range, pool, total);
   const shared = positions?.length ?? range.count;
@@ -234,10 +245,10 @@ function* runOnRanks(
     words: block.address,
     blocking: context.blocks,
   };
-  let cancelled = false;
+  let cancelledAt = Infinity;
   const cancel = (): void => {
-    if (cancelled) return;
-    cancelled = true;
+    if (cancelledAt < Infinity) return;
+    cancelledAt = performance.now();
     Atomics.store(words, loopWord.cancel, 1);
     // Those that do not hear it any more have ended or are ending.
     for (const rank of ranks) core.transport.link(rank).cancel(call.loop);
@@ -272,44 +283,66 @@ function* runOnRanks(
       }
     };
     let outcomes: Awaited<typeof ended.promise> | typeof late = late;
-    while (outcomes === late && performance.now() < until) {
-      const tick = onProgress === undefined ? Infinity : performance.now() + progressInterval;
-      outcomes = yield* answered(within(ended, Math.min(tick, until)));
-      if (outcomes === late) report();
+    for (;;) {
+      const now = performance.now();
+      const limit = Math.min(until, cancelledAt + patience);
+      if (now >= limit) break;
+      const tick = now + (context.blocks ? interval.blocked : interval.awaited);
+      outcomes = yield* answered(within(ended, Math.min(tick, limit)));
+      if (outcomes !== late) break;
+      // A caller that blocks waits for one rank after the other: what befell the others is looked up.
+      if (context.blocks) for (const reply of replies) reply.look();
+      report();
     }
-    const overran = outcomes === late;
-    if (outcomes === late) {
+    const overran = outcomes === late && performance.now() >= until;
+    if (overran) {
       cancel();
       outcomes = yield* answered(within(ended, performance.now() + grace));
     }
+    const killed = new Set<number>();
     if (outcomes === late) {
-      const reason = `it overran the timeout of ${timeout} ms`;
+      const reason = overran
+        ? `it overran the timeout of ${timeout} ms`
+        : "its body went on in a loop that was given up";
       for (const [member, rank] of ranks.entries()) {
-        if (!at(replies, member).settled) core.transport.kill(rank, reason);
+        if (at(replies, member).settled) continue;
+        killed.add(rank);
+        core.transport.kill(rank, reason);
+      }
+      // Ranks of this thread cannot be ended: what they wait for is left alone.
+      if (core.transport.kind === "inProcess") {
+        const rank = at([...killed], 0);
+        const lost = lostLoop(core, rank, rankLostError(rank, reason, {}));
+        throw timeout === undefined ? lost : timeoutError(timeout, lost);
       }
       outcomes = yield* answered(ended);
     }
     const done: { readonly rank: number; readonly reply: LoopReply }[] = [];
+    let ending: Error | undefined;
     for (const [member, outcome] of outcomes.entries()) {
       const rank = at(ranks, member);
       if (outcome.ok) done.push({ rank, reply: outcome.value });
       else if (!(outcome.error instanceof RankLostError)) throw outcome.error;
       else {
         const lost = lostLoop(core, rank, outcome.error);
-        throw overran && timeout !== undefined ? timeoutError(timeout, lost) : lost;
+        if (!killed.has(rank)) throw lost;
+        ending ??= overran && timeout !== undefined ? timeoutError(timeout, lost) : lost;
       }
     }
     const failed = firstFailure(done);
     if (failed !== undefined) {
       throw rankError(failed.rank, failed.failure.error, { index: failed.failure.index });
     }
+    // What the listener threw in between is the loop's failure.
+    const failure = progressFailure as { readonly error: unknown } | undefined;
+    if (failure !== undefined) throw failure.error;
+    if (ending !== undefined) throw ending;
     if (overran && timeout !== undefined && Atomics.load(words, loopWord.done) < range.count) {
       throw timeoutError(timeout, { operation: "parallelFor", rank: at(ranks, 0) });
     }
     report();
-    // What the listener threw in between is the loop's failure.
-    const failure = progressFailure as { readonly error: unknown } | undefined;
-    if (failure !== undefined) throw failure.error;
+    const last = progressFailure as { readonly error: unknown } | undefined;
+    if (last !== undefined) throw last.error;
     return gather(
       range.count,
       done.map(({ reply }) => reply),
@@ -321,11 +354,16 @@ function* runOnRanks(
   }
 }
 
-/** A rank's reply that stops the loop elsewhere if it failed there, and says whether it has come. */
-function stopping(
-  reply: Reply<LoopReply>,
-  cancel: () => void,
-): Reply<LoopReply> & { readonly settled: boolean } {
+/** A rank's part of a loop: a reply that stops the loop elsewhere if it failed there. */
+interface Part extends Reply<LoopReply> {
+  /** True once it has come. */
+  readonly settled: boolean;
+  /** Sees whether it has come, for callers that block. */
+  look(): void;
+}
+
+/** Makes a part of a rank's reply. */
+function stopping(reply: Reply<LoopReply>, cancel: () => void): Part {
   let settled = false;
   let promise: Promise<LoopReply> | undefined;
   const see = (result: LoopReply): LoopReply => {
@@ -338,22 +376,30 @@ function stopping(
     cancel();
     throw error;
   };
+  const wait = (until?: number): LoopReply | typeof late => {
+    let result: LoopReply | typeof late;
+    try {
+      result = reply.wait(until);
+    } catch (error) {
+      return lose(error);
+    }
+    return result === late ? late : see(result);
+  };
   return {
+    wait,
     get settled() {
       return settled;
+    },
+    look: () => {
+      try {
+        wait(0);
+      } catch {
+        // It has stopped the loop; its error is asked for later.
+      }
     },
     get promise() {
       promise ??= reply.promise.then(see, lose);
       return promise;
-    },
-    wait: (until) => {
-      let result: LoopReply | typeof late;
-      try {
-        result = reply.wait(until);
-      } catch (error) {
-        return lose(error);
-      }
-      return result === late ? late : see(result);
     },
   };
 }

@@ -1,5 +1,6 @@
 /** Starts what a pool is made of. */
 import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
 import type { Heap } from "../heap/heap.js";
 import { sharedHeap } from "../heap/heap.js";
 import { at } from "../base/at.js";
@@ -31,6 +32,8 @@ function preparePool(options: PoolOptions, overrides: OpenOverrides): PoolCore {
   const heap = overrides.heap ?? sharedHeap();
   const ranks = settings.devices.length;
   const blocks = new RankBlocks(heap, ranks);
+  const scriptHeap = settings.scriptHeap === undefined ? {} : { scriptHeap: settings.scriptHeap };
+  const own = { entry: fileURLToPath(new URL("../../workers/child.js", import.meta.url)), ...scriptHeap };
   const setups = settings.devices.map((device, rank): RankSetup => {
     const faults = overrides.faults?.[rank];
     return {
@@ -40,6 +43,7 @@ function preparePool(options: PoolOptions, overrides: OpenOverrides): PoolCore {
       heap: heap.memory,
       control: blocks.address(rank),
       pool: blocks.pool,
+      ...(settings.isolation === "process" ? { process: own } : {}),
       ...(faults === undefined ? {} : { faults }),
     };
   });
@@ -51,14 +55,17 @@ function preparePool(options: PoolOptions, overrides: OpenOverrides): PoolCore {
         thread: {
           entry: new URL("../../workers/rank.js", import.meta.url).href,
           execArgv: workerFlags(process.execArgv),
-          ...(settings.scriptHeap === undefined ? {} : { scriptHeap: settings.scriptHeap }),
+          ...scriptHeap,
         },
         supervisor: new URL("../../workers/supervisor.js", import.meta.url),
         pool: blocks.pool,
         processors: availableParallelism(),
         create,
         // What a test makes fail must fail on its rank.
-        standIn: (rank) => sharesHeap(at(settings.devices, rank)) && overrides.faults === undefined,
+        standIn: (rank) =>
+          settings.isolation === "thread" &&
+          sharesHeap(at(settings.devices, rank)) &&
+          overrides.faults === undefined,
         onLost: (rank, reason, task) => lose(rank, reason, task),
       });
   const core = new PoolCore(settings, heap, transport, blocks);

@@ -22,6 +22,12 @@ export interface PoolOptions {
   readonly device?: "auto" | DeviceKind;
   /** Ranks take turns in the calling thread, in a fixed order: for tests and for stepping through with a debugger. */
   readonly inProcess?: boolean;
+  /**
+   * `"process"`: each rank computes in a process of its own, so that one that runs out of memory, or whose driver fails,
+   * takes nobody with it. Everything is copied there and back; bodies cannot capture shared memory, nor objectives, whose
+   * data lies there. Default: `HEDDLE_ISOLATION`, or else `"thread"`.
+   */
+  readonly isolation?: "thread" | "process";
   /** Bytes that a rank's buffers may take per plan. Default: 1 GiB. */
   readonly memory?: number;
   /**
@@ -49,6 +55,7 @@ export interface PoolOptions {
 export interface PoolSettings {
   readonly devices: readonly DeviceKind[];
   readonly inProcess: boolean;
+  readonly isolation: "thread" | "process";
   readonly memory: number;
   readonly scriptHeap: number | undefined;
   readonly inline: boolean;
@@ -82,6 +89,22 @@ function resolveDevice(argument: string, device: unknown): DeviceKind {
   refuse(argument, device, `"auto" or one of ${deviceKinds.join(", ")}`);
 }
 
+function resolveIsolation(
+  given: unknown,
+  fallback: string | undefined,
+  inProcess: boolean,
+): "thread" | "process" {
+  const argument = given === undefined ? "HEDDLE_ISOLATION" : "isolation";
+  const isolation = given ?? (fallback === undefined || fallback === "" ? "thread" : fallback);
+  if (isolation !== "thread" && isolation !== "process") {
+    return refuse(argument, isolation, '"thread" or "process"');
+  }
+  if (isolation === "thread" || !inProcess) return isolation;
+  // What only supplies defaults does not forbid what was asked for.
+  if (given === undefined) return "thread";
+  return refuse(argument, isolation, '"thread" for a pool that is in-process', "leave one of the two out");
+}
+
 function resolveCount(argument: string, count: number): number {
   if (!Number.isSafeInteger(count) || count < 1 || count > mostRanks) {
     refuse(argument, count, `an integer from 1 to ${mostRanks}`);
@@ -99,6 +122,7 @@ export function resolveOptions(
     "ranks",
     "device",
     "inProcess",
+    "isolation",
     "memory",
     "scriptHeap",
     "inline",
@@ -110,6 +134,7 @@ export function resolveOptions(
     if (!known.has(key)) refuse(`options.${key}`, "set", `only ${[...known].join(", ")}`, "remove it");
   }
   const { memory = defaultMemory, scriptHeap, inline = true, signal, onEvent, inProcess = false } = options;
+  const isolation = resolveIsolation(options.isolation, environment["HEDDLE_ISOLATION"], inProcess);
   const environmentDevice = environment["HEDDLE_DEVICE"];
   const fallback =
     options.device !== undefined
@@ -146,5 +171,5 @@ export function resolveOptions(
       device === undefined ? fallback : resolveDevice(`ranks[${rank}].device`, device),
     );
   }
-  return { devices, inProcess, memory, scriptHeap, inline, signal, trace, onEvent };
+  return { devices, inProcess, isolation, memory, scriptHeap, inline, signal, trace, onEvent };
 }

@@ -23,6 +23,8 @@ export interface RankLayout {
   /** Size of the workspace. */
   readonly bytes: number;
   readonly places: ReadonlyMap<BufferName, BufferPlace>;
+  /** Private buffers that hold a constant and nothing else, ever: what was copied there once is still there. */
+  readonly pinned: ReadonlySet<BufferName>;
 }
 
 interface Life {
@@ -162,10 +164,22 @@ export function layoutRank(plan: Plan, rank: number, options: { readonly sharesH
   const places = new Map<BufferName, BufferPlace>();
   const accesses = options.sharesHeap ? accessesByRegion(plan) : new Map<string, Access[]>();
   const rest: [BufferName, Life][] = [];
+  const pinned = new Set<BufferName>();
   for (const [name, life] of lives) {
     const place = options.sharesHeap ? alias(plan, life, accesses) : undefined;
-    if (place === undefined) rest.push([name, life]);
-    else places.set(name, place);
+    if (place !== undefined) {
+      places.set(name, place);
+      continue;
+    }
+    const [definition] = life.definedBy;
+    if (
+      life.definedBy.length === 1 &&
+      definition?.kind === "load" &&
+      entryOf(plan.regions, "region", definition.region).role === "constant"
+    ) {
+      pinned.add(name);
+      rest.push([name, { ...life, first: 0, last: Infinity }]);
+    } else rest.push([name, life]);
   }
 
   // First fit, in order of first use.
@@ -185,5 +199,5 @@ export function layoutRank(plan: Plan, rank: number, options: { readonly sharesH
     total = Math.max(total, offset + size);
     places.set(name, { kind: "private", offset });
   }
-  return { bytes: total, places };
+  return { bytes: total, places, pinned };
 }

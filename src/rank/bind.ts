@@ -22,7 +22,7 @@ import type {
 import { byteSize, entryOf, isContiguous, windowOf } from "../plan/plan.js";
 import { channelKey } from "../plan/traffic.js";
 import type { PlanPart } from "../transports/service.js";
-import { planWord } from "../transports/words.js";
+import { planWord, poolWord } from "../transports/words.js";
 import { computeCollective } from "./collectives.js";
 import type { Operation } from "./interpreter.js";
 import { ringBell } from "./interpreter.js";
@@ -33,6 +33,8 @@ export interface BindContext {
   readonly part: PlanPart;
   readonly device: Device;
   readonly heap: WebAssembly.Memory;
+  /** Address of the pool's words. */
+  readonly pool: number;
   readonly timeline: Timeline;
   /** Address of the private buffers: in the heap if the device shares it, else in the device's memory. */
   readonly buffers: number;
@@ -66,6 +68,7 @@ class Binder implements BoundList {
   /** Views of the heap as it was when the part was made; everything that the part names lies in it. */
   readonly #bytes: Uint8Array;
   readonly #allWords: Int32Array;
+  readonly #poolWords: Int32Array;
   readonly #types = new Map<BufferName, BufferType>();
   /** Collectives entered in this step, by group. */
   readonly #entered = new Map<string, number>();
@@ -78,6 +81,7 @@ class Binder implements BoundList {
     this.#bytes = new Uint8Array(buffer);
     this.#allWords = new Int32Array(buffer);
     this.words = new Int32Array(buffer, context.part.words, planWord.first);
+    this.#poolWords = new Int32Array(buffer, context.pool, poolWord.count);
   }
 
   start(): void {
@@ -221,7 +225,13 @@ class Binder implements BoundList {
     const address = this.#addressOf(instruction.buffer);
     const dense = new Uint8Array(sizeOf(window.extent) * item);
     const to = denseSide(dense, 0, window.extent, item);
+    const pinned = part.layout.pinned.has(instruction.buffer);
+    /** The version of constants that the device has. */
+    let held: number | undefined;
     this.#do(() => {
+      const version = Atomics.load(this.#poolWords, poolWord.constants);
+      if (pinned && held === version) return undefined;
+      held = version;
       copyBox(to, from, window.extent, item);
       return device.write(address, dense);
     });

@@ -17,8 +17,20 @@ export interface Chunk {
   position(i: number): number;
 }
 
+/** The index of a position. */
+export function indexAt({ iterations }: Pick<LoopJob, "iterations">, position: number): number {
+  return iterations.kind === "range" ? iterations.from + position * iterations.step : position;
+}
+
+/** Who deals chunks out. */
+export interface Dealer {
+  next(): Chunk | undefined | PromiseLike<Chunk | undefined>;
+  /** Told how long a chunk took. */
+  took(iterations: number, milliseconds: number): void;
+}
+
 /** One rank's way through a loop. */
-export class Chunks {
+export class Chunks implements Dealer {
   readonly #job: LoopJob;
   readonly #words: Int32Array;
   #ownDone = false;

@@ -10,7 +10,8 @@ import { loopWord } from "../closure/job.js";
 import type { AnyFunction } from "../closure/source.js";
 import type { LoopWork } from "../transports/service.js";
 import { eventTurn } from "../transports/service.js";
-import { Chunks } from "./chunks.js";
+import type { Chunk, Dealer } from "./chunks.js";
+import { Chunks, indexAt } from "./chunks.js";
 import type { LoopSignal } from "./loop-signal.js";
 
 /** What a rank brings to a loop. */
@@ -53,8 +54,8 @@ function refusePromise(promise: PromiseLike<unknown>): never {
   });
 }
 
-/** Runs the iterations that fall to this rank. A body that throws ends the loop for everybody. */
-export function* runLoop(job: LoopJob, host: LoopHost): LoopWork {
+/** Runs the iterations that fall to this rank, or that `dealer` gives it. A body that throws ends the loop for everybody. */
+export function* runLoop(job: LoopJob, host: LoopHost, dealer?: Dealer): LoopWork {
   const { words } = host;
   const decoders = new Map(
     Object.entries(job.body.decoders).map(([name, source]) => {
@@ -85,8 +86,7 @@ export function* runLoop(job: LoopJob, host: LoopHost): LoopWork {
     ...captures,
   };
   const { iterations } = job;
-  const indexOf = (position: number): number =>
-    iterations.kind === "range" ? iterations.from + position * iterations.step : position;
+  const indexOf = (position: number): number => indexAt(job, position);
   const itemOf = (position: number): unknown =>
     iterations.kind === "range" ? indexOf(position) : decoder.decode(iterations.items[position]);
 
@@ -95,8 +95,12 @@ export function* runLoop(job: LoopJob, host: LoopHost): LoopWork {
   let numeric = true;
   let failure: LoopReply["failure"];
   let served = performance.now();
-  const chunks = new Chunks(job, words);
-  for (let chunk = chunks.next(); chunk !== undefined && failure === undefined; chunk = chunks.next()) {
+  const chunks = dealer ?? new Chunks(job, words);
+  while (failure === undefined) {
+    const dealt = chunks.next();
+    // What a dealer promises is a chunk.
+    const chunk = (isThenable(dealt) ? yield dealt : dealt) as Chunk | undefined;
+    if (chunk === undefined) break;
     const start = performance.now();
     const end = indexOf(chunk.position(chunk.length - 1));
     for (let i = 0; i < chunk.length; i++) {

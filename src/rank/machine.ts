@@ -1,4 +1,5 @@
 /** A rank: one device for life, the plans that reside on it, and the diary of what it did. */
+import { at } from "../base/at.js";
 import { HeddleError } from "../base/errors.js";
 import type { LoopJob } from "../closure/job.js";
 import { loopWord } from "../closure/job.js";
@@ -22,6 +23,7 @@ import { faultHook } from "./faults.js";
 import { Interpreter, ringBell } from "./interpreter.js";
 import { LoopSignal } from "./loop-signal.js";
 import type { runLoop } from "./loop.js";
+import type { ProcessDevice } from "./process-device.js";
 import { Timeline } from "./timeline.js";
 
 interface Resident {
@@ -43,6 +45,8 @@ export class RankMachine implements RankService {
   readonly #threadId: number;
   readonly #runLoop: typeof runLoop;
   readonly #device: Device;
+  /** The device, if it has a process of its own. */
+  readonly #process: ProcessDevice | undefined;
   readonly #timeline: Timeline;
   readonly #floats: Float64Array;
   readonly #beforeRun: () => void;
@@ -52,11 +56,12 @@ export class RankMachine implements RankService {
   readonly #locals = new Map<string, unknown>();
 
   /** `loop` is what runs iterations; a rank's thread loads it when the first loop comes. */
-  constructor(setup: RankSetup, threadId: number, loop: typeof runLoop) {
+  constructor(setup: RankSetup, threadId: number, loop: typeof runLoop, device?: ProcessDevice) {
     this.#setup = setup;
     this.#runLoop = loop;
     this.#threadId = threadId;
-    this.#device = createDevice(setup.device, setup.heap);
+    this.#process = device;
+    this.#device = device ?? createDevice(setup.device, setup.heap);
     const block = controlBlock(freshBuffer(setup.heap, setup.control + controlBytes), setup.control);
     this.#timeline = new Timeline(block);
     this.#floats = block.floats;
@@ -68,15 +73,29 @@ export class RankMachine implements RankService {
     return { rank: this.#setup.rank, device: kind, backend, sharesHeap, threadId: this.#threadId };
   }
 
-  load(part: PlanPart): Loaded {
+  load(part: PlanPart): Loaded | Promise<Loaded> {
+    const missing = Object.values(part.programs).filter(({ hash }) => !this.#executables.has(hash));
+    const keep = (executables: readonly Executable[]): Loaded => {
+      missing.forEach(({ hash }, i) => this.#executables.set(hash, at(executables, i)));
+      return this.#loaded(part);
+    };
+    const done: Executable[] = [];
+    const promised: Promise<Executable>[] = [];
+    for (const { graph } of missing) {
+      const compiled = this.#device.compile(graph);
+      if (compiled instanceof Promise) promised.push(compiled);
+      else done.push(compiled);
+    }
+    // A device compiles all of its programs in one way or the other.
+    return promised.length === 0 ? keep(done) : Promise.all(promised).then(keep);
+  }
+
+  #loaded(part: PlanPart): Loaded {
     let temporaryBytes = 0;
     const kernels: Record<string, readonly string[]> = {};
     for (const [name, program] of Object.entries(part.programs)) {
-      let executable = this.#executables.get(program.hash);
-      if (executable === undefined) {
-        executable = this.#device.compile(program.graph);
-        this.#executables.set(program.hash, executable);
-      }
+      const executable = this.#executables.get(program.hash);
+      if (executable === undefined) throw new HeddleError("HEDDLE_INTERNAL", `${name} was not compiled`);
       kernels[name] = executable.kernels;
       temporaryBytes = Math.max(temporaryBytes, executable.workspaceBytes);
     }
@@ -97,6 +116,7 @@ export class RankMachine implements RankService {
       part,
       device: this.#device,
       heap: this.#setup.heap,
+      pool: this.#setup.pool,
       timeline: this.#timeline,
       buffers,
       temporaries: buffers + align(part.layout.bytes),
@@ -137,7 +157,7 @@ export class RankMachine implements RankService {
     const floats = this.#floats;
     this.#timeline.begin(job.task);
     try {
-      return yield* this.#runLoop(job, {
+      return yield* (this.#process?.evaluate.bind(this.#process) ?? this.#runLoop)(job, {
         rank: this.#setup.rank,
         words,
         memory: this.#setup.heap,

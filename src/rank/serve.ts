@@ -14,7 +14,7 @@ import { answer, endpointOf } from "../transports/control.js";
 import { driveLoop } from "../transports/loop-work.js";
 import { ringMailbox } from "../transports/mailbox.js";
 import { park, spin } from "../transports/park.js";
-import type { LoopWork, RankInfo, Resumable } from "../transports/service.js";
+import type { LoopWork, RankInfo, RankSetup, Resumable } from "../transports/service.js";
 import { StepAborted } from "../transports/service.js";
 import {
   controlBlock,
@@ -27,6 +27,7 @@ import {
 } from "../transports/words.js";
 import type * as Loops from "./loop.js";
 import { RankMachine } from "./machine.js";
+import type { ProcessDevice } from "./process-device.js";
 import { becomeRankThread } from "./thread.js";
 
 /** How long a rank blocks its event loop after a step, in milliseconds, before it parks without blocking. */
@@ -55,18 +56,31 @@ async function drive(resumable: Resumable, poolWords: Int32Array): Promise<void>
   }
 }
 
+/** The device of a rank that has a process of its own. When that ends, so does this thread, for the same reason. */
+async function ownProcess(setup: RankSetup): Promise<ProcessDevice | undefined> {
+  if (setup.process === undefined) return undefined;
+  const { ProcessDevice } = await import("./process-device.js");
+  const start = { ...setup.process, kind: setup.device, rank: setup.rank };
+  return ProcessDevice.start(start, (reason) => {
+    throw new Error(reason);
+  });
+}
+
 /**
  * Starts the rank of this thread, which serves until it is ended. `loadLibrary` is called before the first loop body
  * runs: it makes heddle's exports and codecs known.
  */
-export function serveRank({ setup, port, mail }: RankStart, loadLibrary: () => Promise<void>): RankInfo {
+export async function serveRank(
+  { setup, port, mail }: RankStart,
+  loadLibrary: () => Promise<void>,
+): Promise<RankInfo> {
   becomeRankThread();
   let loops: typeof Loops | undefined;
   const runLoop = (job: LoopJob, host: Loops.LoopHost): LoopWork => {
     if (loops === undefined) throw new RangeError("a loop began before its library was there");
     return loops.runLoop(job, host);
   };
-  const machine = new RankMachine(setup, threadId, runLoop);
+  const machine = new RankMachine(setup, threadId, runLoop, await ownProcess(setup));
   const { words } = controlBlock(freshBuffer(setup.heap, setup.control + controlBytes), setup.control);
   const poolWords = new Int32Array(
     freshBuffer(setup.heap, setup.pool + 4 * poolWord.count),

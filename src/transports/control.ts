@@ -43,6 +43,9 @@ export interface RankThread {
   readonly scriptHeap?: number;
 }
 
+/** How the error begins with which a rank's thread ends because its process did. */
+export const processEnded = "its process ended";
+
 /** What main may ask of the supervisor. Ranks have numbers that no other rank of the process has. */
 export interface SupervisorControl {
   /** Starts a rank's thread, or starts it anew. */

@@ -11,7 +11,7 @@ import { answered, finished, immediate } from "./reply.js";
 import type { RankService, RankSetup } from "./service.js";
 import { StepAborted } from "./service.js";
 import type { RankLink, StepOutcome, Transport } from "./transport.js";
-import { takeTurns } from "./turns.js";
+import { laterError, takeTurns } from "./turns.js";
 import { controlBlock, controlBytes, controlWord } from "./words.js";
 
 /** Makes a rank; ranks are built on the floor above. */
@@ -29,6 +29,21 @@ export function failedOutcome(
   const { heap, control } = setup;
   const { words } = controlBlock(freshBuffer(heap, control + controlBytes), control);
   return { kind: "failed", error: errorToWire(error), task: Atomics.exchange(words, controlWord.task, 0) };
+}
+
+/** A reply of a call that may take its time; a thread that blocks cannot wait for its own device. */
+function immediateOr<T>(call: () => T | Promise<T>): Reply<T> {
+  const called = immediate(call);
+  return {
+    get promise() {
+      return called.promise.then((value) => value);
+    },
+    wait: (until) => {
+      const value = called.wait(until);
+      if (value instanceof Promise) throw laterError();
+      return value;
+    },
+  };
 }
 
 /** A reply of something that a device may take its time for. */
@@ -56,7 +71,7 @@ export function inProcess(setups: readonly RankSetup[], create: CreateRank): Tra
         services.push(service);
         links.push({
           info: service.hello(),
-          load: (part) => immediate(() => service.load(structuredClone(part))),
+          load: (part) => immediateOr(() => service.load(structuredClone(part))),
           place: (plan, workspace) => immediate(() => service.place(plan, workspace)),
           unload: (plan) => immediate(() => service.unload(plan)),
           evaluate: (job) => {

@@ -19,6 +19,8 @@ export interface RankSetup {
   readonly control: number;
   /** Address of the pool's words. */
   readonly pool: number;
+  /** The rank's device lives in a process of its own, which runs this module. */
+  readonly process?: { readonly entry: string; readonly scriptHeap?: number };
   /** For tests: words that make the next run fail; see `rank/faults.ts`. */
   readonly faults?: Int32Array;
 }
@@ -106,7 +108,7 @@ export class StepAborted extends Error {}
 export interface RankService {
   hello(): RankInfo;
   /** Compiles a part; `place` must follow. */
-  load(part: PlanPart): Loaded;
+  load(part: PlanPart): Loaded | Promise<Loaded>;
   /** Gives a loaded plan its workspace. */
   place(plan: number, workspace: number): void;
   unload(plan: number): void;

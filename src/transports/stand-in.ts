@@ -41,7 +41,8 @@ export class StandIn {
   begin(plan: number): Resumable {
     const known = this.#parts.get(plan);
     if (!this.#ready.has(plan) && known?.workspace !== undefined) {
-      this.service.load(known.part);
+      // A device that the calling thread stands in for shares the heap, and compiles at once.
+      void this.service.load(known.part);
       this.service.place(plan, known.workspace);
       this.#ready.add(plan);
     }

@@ -10,7 +10,7 @@ import { Piscina } from "piscina";
 import { RankLostError } from "../base/errors.js";
 import { freshBuffer } from "../heap/heap.js";
 import type { RankEnded, RankStart, RankThread, SupervisorControl } from "./control.js";
-import { answer, endpointOf } from "./control.js";
+import { answer, endpointOf, processEnded } from "./control.js";
 import { ringMailbox } from "./mailbox.js";
 import type { RankInfo, RankSetup } from "./service.js";
 import { controlBlock, controlBytes, controlWord, lookAgain, planWord, poolWord } from "./words.js";
@@ -110,7 +110,9 @@ class SupervisedRank {
   #watch(worker: Worker, setup: RankSetup): void {
     let failure: string | undefined;
     worker.once("error", (error: unknown) => {
-      failure = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+      // A rank whose process has ended says so by an error of its own.
+      if (error instanceof Error && error.message.startsWith(processEnded)) failure = error.message;
+      else failure = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     });
     worker.once("exit", (code) => {
       const reason = this.#killed ?? failure ?? `its thread ended with exit code ${code}`;

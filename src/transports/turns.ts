@@ -15,6 +15,15 @@ export interface Turn {
   end(failure?: { readonly error: unknown }): void;
 }
 
+/** What a thread meets that blocks for its own device. */
+export function laterError(): BlockingError {
+  return new BlockingError({
+    operation: "a blocking call",
+    found: "a device that answers in a later turn of this very thread",
+    remedy: "await the asynchronous form, or use a pool with threads of its own",
+  });
+}
+
 /** What a device works on: awaited, but nothing that a thread could block for. */
 function deviceReply(promises: readonly Promise<unknown>[]): Reply<void> {
   return {
@@ -22,11 +31,7 @@ function deviceReply(promises: readonly Promise<unknown>[]): Reply<void> {
       return Promise.race(promises).then(() => undefined);
     },
     wait: (): typeof late => {
-      throw new BlockingError({
-        operation: "a blocking call",
-        found: "a device that answers in a later turn of this very thread",
-        remedy: "await the asynchronous form, or use a pool with threads of its own",
-      });
+      throw laterError();
     },
   };
 }

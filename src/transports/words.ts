@@ -13,7 +13,9 @@ export const poolWord = {
   spin: 2,
   /** Address of the words of the plan that is stepped. */
   planWords: 3,
-  count: 4,
+  /** Bumped when a constant was overwritten: devices with memory of their own must fetch theirs again. */
+  constants: 4,
+  count: 5,
 } as const;
 
 /**

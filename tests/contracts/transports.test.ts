@@ -12,6 +12,7 @@ const transports: readonly [string, Omit<PoolOptions, "ranks">][] = [
   ["in-process, deferred device", { inProcess: true, device: "deferred" }],
   ["threads", {}],
   ["threads, deferred device", { device: "deferred" }],
+  ["processes", { isolation: "process" }],
 ];
 
 /** The rows that one rank in the calling thread gives. */
@@ -48,6 +49,17 @@ describe.each(transports)("%s", (_name, options) => {
         else {
           expect(data).toEqual(y);
           data.forEach((value, i) => expect(value).toBeCloseTo(values[i] ?? NaN, 14));
+        }
+      }
+    });
+
+    it("gives a caller that blocks the same bits", () => {
+      if (options.inProcess === true && options.device === "deferred") return; // That device needs the caller's thread.
+      for (const example of cases(ranks)) {
+        const results = pool.sync.run(example.plan, example.arrays);
+        for (const [name, values] of Object.entries(example.expected)) {
+          const data = [...(results[name]?.data ?? [])];
+          expect(data).toEqual(example.rounded?.includes(name) === true ? y : values);
         }
       }
     });

@@ -199,6 +199,58 @@ describe("a loop that blocks its caller", () => {
   });
 });
 
+describe("a loop that has failed on one rank", () => {
+  const failing = (i: number): number | Promise<number> => {
+    if (i === 0) throw new Error("zero");
+    return new Promise<number>(() => {});
+  };
+  const endless = (i: number): number => {
+    while (i === 1) void 0;
+    return process.exit(3);
+  };
+
+  it("does not wait for ever for a body elsewhere", async () => {
+    const { pool } = poolNow();
+    const throws = parallelFor(2, failing, { pool, schedule: "static" });
+    await expect(throws).rejects.toThrow(/zero/);
+    await expect(throws).rejects.toThrow(RankError);
+    expect(await parallelFor(20, (i) => i * i, { pool })).toEqual(squares);
+    const exits = parallelFor(2, endless, { pool, schedule: "static" });
+    await expect(exits).rejects.toThrow(/exit code 3/);
+    expect(await parallelFor(20, (i) => i * i, { pool })).toEqual(squares);
+  });
+
+  it("nor does its caller block for ever", () => {
+    const { pool } = poolNow();
+    const { error, milliseconds } = thrown(() => parallelFor.sync(2, endless, { pool, schedule: "static" }));
+    expect(String(error)).toMatch(/exit code 3/);
+    expect(milliseconds).toBeLessThan(5000);
+    expect(parallelFor.sync(20, (i) => i * i, { pool })).toEqual(squares);
+  });
+
+  it("and one that was aborted frees the pool from a body that goes on", async () => {
+    const { pool } = poolNow();
+    const controller = new AbortController();
+    const loop = parallelFor(2, endless, {
+      pool,
+      signal: controller.signal,
+      ranks: 2,
+      schedule: "static",
+    }).catch((reason: unknown) => reason);
+    const never = parallelFor(
+      2,
+      () => {
+        for (;;);
+      },
+      { pool, signal: controller.signal },
+    ).catch((reason: unknown) => reason);
+    setTimeout(() => controller.abort(new Error("enough")), 50);
+    expect(String(await loop)).toMatch(/enough|exit code 3/);
+    expect(String(await never)).toMatch(/enough/);
+    expect(await parallelFor(20, (i) => i * i, { pool })).toEqual(squares);
+  });
+});
+
 describe("an awaited loop with a timeout", () => {
   it("ends bodies that never return, and bodies that never settle", async () => {
     const { pool } = poolNow();
