@@ -24,4 +24,21 @@ export type PoolEvent =
       readonly chunks: number;
       /** The ranks that have chunks of it. */
       readonly ranks: readonly number[];
+    }
+  /** By measured costs another placement of a function's objectives is clearly better, and is used from now on. */
+  | {
+      readonly type: "rebalanced";
+      /** The objectives that are elsewhere now. */
+      readonly moved: readonly string[];
+      /** Milliseconds of the busiest rank in a call, as it was and as it should be. */
+      readonly before: number;
+      readonly after: number;
+    }
+  /** The heap cannot hold the arrays of a function's method at once: it is evaluated in waves of chunks. */
+  | {
+      readonly type: "streamed";
+      readonly method: string;
+      readonly waves: number;
+      /** Bytes that the pool may use of the heap. */
+      readonly heap: number;
     };

@@ -1,8 +1,7 @@
 /** Starts what a pool is made of. */
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import type { Heap } from "../heap/heap.js";
-import { sharedHeap } from "../heap/heap.js";
+import { Heap, sharedHeap } from "../heap/heap.js";
 import { at } from "../base/at.js";
 import { sharesHeap } from "../rank/devices.js";
 import { runLoop } from "../rank/loop.js";
@@ -29,7 +28,8 @@ export interface OpenOverrides {
 function preparePool(options: PoolOptions, overrides: OpenOverrides): PoolCore {
   const settings = resolveOptions(options);
   settings.signal?.throwIfAborted();
-  const heap = overrides.heap ?? sharedHeap();
+  const whole = overrides.heap ?? sharedHeap();
+  const heap = settings.heap === undefined ? whole : new Heap({ limit: settings.heap, within: whole });
   const ranks = settings.devices.length;
   const blocks = new RankBlocks(heap, ranks);
   const scriptHeap = settings.scriptHeap === undefined ? {} : { scriptHeap: settings.scriptHeap };

@@ -31,6 +31,11 @@ export interface PoolOptions {
   /** Bytes that a rank's buffers may take per plan. Default: 1 GiB. */
   readonly memory?: number;
   /**
+   * Bytes of the shared heap that the pool may use. Objectives whose coefficients, constants and results need more are
+   * evaluated in waves of chunks, with the same bits. Default: all that 32-bit addresses reach, 4 GiB for all pools.
+   */
+  readonly heap?: number;
+  /**
    * Bytes of JavaScript objects that the bodies of loops may keep on a rank; with more, the rank is lost. Default: what
    * Node gives a thread, which is gigabytes and takes long to fill. It bounds no typed arrays.
    */
@@ -57,6 +62,7 @@ export interface PoolSettings {
   readonly inProcess: boolean;
   readonly isolation: "thread" | "process";
   readonly memory: number;
+  readonly heap: number | undefined;
   readonly scriptHeap: number | undefined;
   readonly inline: boolean;
   readonly signal: AbortSignal | undefined;
@@ -66,6 +72,8 @@ export interface PoolSettings {
 
 const mostRanks = 1024;
 const defaultMemory = 2 ** 30;
+/** With less, there is no room for chunks beside the words of ranks. */
+const leastHeap = 2 ** 20;
 /** With less, a rank could not even load the library. */
 const leastScriptHeap = 16 * 2 ** 20;
 
@@ -124,6 +132,7 @@ export function resolveOptions(
     "inProcess",
     "isolation",
     "memory",
+    "heap",
     "scriptHeap",
     "inline",
     "trace",
@@ -133,7 +142,15 @@ export function resolveOptions(
   for (const key of Object.keys(options)) {
     if (!known.has(key)) refuse(`options.${key}`, "set", `only ${[...known].join(", ")}`, "remove it");
   }
-  const { memory = defaultMemory, scriptHeap, inline = true, signal, onEvent, inProcess = false } = options;
+  const {
+    memory = defaultMemory,
+    heap,
+    scriptHeap,
+    inline = true,
+    signal,
+    onEvent,
+    inProcess = false,
+  } = options;
   const isolation = resolveIsolation(options.isolation, environment["HEDDLE_ISOLATION"], inProcess);
   const environmentDevice = environment["HEDDLE_DEVICE"];
   const fallback =
@@ -149,6 +166,9 @@ export function resolveOptions(
       ? resolveCount("HEDDLE_NUM_RANKS", Number(environmentRanks))
       : availableParallelism());
   if (!Number.isSafeInteger(memory) || memory < 0) refuse("memory", memory, "a number of bytes");
+  if (heap !== undefined && !(Number.isSafeInteger(heap) && heap >= leastHeap)) {
+    refuse("heap", heap, `a number of bytes, at least ${leastHeap}`);
+  }
   if (typeof inProcess !== "boolean") refuse("inProcess", inProcess, "true or false");
   if (scriptHeap !== undefined && !(Number.isSafeInteger(scriptHeap) && scriptHeap >= leastScriptHeap)) {
     refuse("scriptHeap", scriptHeap, `a number of bytes, at least ${leastScriptHeap}`);
@@ -171,5 +191,5 @@ export function resolveOptions(
       device === undefined ? fallback : resolveDevice(`ranks[${rank}].device`, device),
     );
   }
-  return { devices, inProcess, isolation, memory, scriptHeap, inline, signal, trace, onEvent };
+  return { devices, inProcess, isolation, memory, heap, scriptHeap, inline, signal, trace, onEvent };
 }

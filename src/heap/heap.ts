@@ -16,6 +16,8 @@ const mostPages = 65_536;
 export interface HeapOptions {
   /** No more than this many bytes are ever in use; 4 GiB by default. */
   readonly limit?: number;
+  /** A heap to take from: what is allocated here lies in its memory and counts there too. */
+  readonly within?: Heap;
 }
 
 /** A range of the heap with an owner. */
@@ -65,13 +67,28 @@ export function freshBuffer(memory: WebAssembly.Memory, end: number): ArrayBuffe
 export class Heap {
   readonly memory: WebAssembly.Memory;
   readonly limit: number;
+  readonly #within: Heap | undefined;
   readonly #allocator: Allocator;
+  /** Bytes and ranges that were taken from another heap. */
+  #taken = 0;
+  #ranges = 0;
 
   constructor(options: HeapOptions = {}) {
-    this.limit = Math.min(options.limit ?? mostPages * pageBytes, mostPages * pageBytes);
-    this.memory = reserve(this.limit);
+    const most = options.within?.limit ?? mostPages * pageBytes;
+    this.limit = Math.min(options.limit ?? most, most);
+    this.#within = options.within;
+    this.memory = options.within?.memory ?? reserve(this.limit);
     // Address 0 stays unused: it stands for "none" in shared words.
-    this.#allocator = new Allocator(granule, pageBytes);
+    this.#allocator = new Allocator(granule, options.within === undefined ? pageBytes : granule);
+  }
+
+  get #usedBytes(): number {
+    return this.#within === undefined ? this.#allocator.usedBytes : this.#taken;
+  }
+
+  /** Bytes that can still be allocated, if they fit between what is there. */
+  get freeBytes(): number {
+    return Math.min(this.limit - this.#usedBytes, this.#within?.freeBytes ?? Infinity);
   }
 
   /** A new range of zeros. Throws `MemoryError` if the heap would outgrow its limit; `what` names the use in it. */
@@ -81,13 +98,14 @@ export class Heap {
       throw new MemoryError({
         operation: "shared heap",
         argument: what,
-        found: `${bytes} bytes, with ${this.#allocator.usedBytes} in use`,
+        found: `${bytes} bytes, with ${this.#usedBytes} in use`,
         expected: `at most ${this.limit} in all`,
         remedy: "dispose of what is no longer needed, or use smaller chunks",
         ...(cause === undefined ? {} : { cause }),
       });
     };
-    if (!Number.isSafeInteger(bytes) || bytes < 0 || this.#allocator.usedBytes + size > this.limit) refuse();
+    if (!Number.isSafeInteger(bytes) || bytes < 0 || this.#usedBytes + size > this.limit) refuse();
+    if (this.#within !== undefined) return this.#take(this.#within, bytes, size, what);
     let address = this.#allocator.take(size);
     if (address === undefined) {
       this.#grow(this.#allocator.shortfall(size), refuse);
@@ -105,6 +123,23 @@ export class Heap {
     };
   }
 
+  #take(within: Heap, bytes: number, size: number, what: string): Block {
+    const block = within.allocate(bytes, what);
+    this.#taken += size;
+    this.#ranges++;
+    let live = true;
+    return {
+      ...block,
+      free: () => {
+        if (!live) return;
+        live = false;
+        this.#taken -= size;
+        this.#ranges--;
+        block.free();
+      },
+    };
+  }
+
   /** A typed view of `size` elements at an address. */
   view<D extends DType>(dtype: D, address: number, size: number): StorageOf[D] {
     return viewOf(dtype, this.memory.buffer, address, size);
@@ -112,8 +147,8 @@ export class Heap {
 
   report(): HeapReport {
     return {
-      usedBytes: this.#allocator.usedBytes,
-      blocks: this.#allocator.usedRanges,
+      usedBytes: this.#usedBytes,
+      blocks: this.#within === undefined ? this.#allocator.usedRanges : this.#ranges,
       capacity: this.memory.buffer.byteLength,
       limit: this.limit,
     };

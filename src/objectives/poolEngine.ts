@@ -4,32 +4,42 @@
 import { Lease } from "../arrays/index.js";
 import { at } from "../base/at.js";
 import type { Storage } from "../base/dtype.js";
-import { ArgumentError, DTypeError } from "../base/errors.js";
+import { ArgumentError, DTypeError, MemoryError } from "../base/errors.js";
+import type { PoolCore } from "../executor/core.js";
 import { coreOf } from "../executor/cores.js";
+import type { Routine } from "../executor/doors.js";
+import { awaitRoutine, blockRoutine, through } from "../executor/doors.js";
 import type { Pool } from "../executor/pool.js";
-import type { Arrays, LoadOptions, ResidentPlan } from "../executor/resident.js";
-import { sharedHeap } from "../heap/heap.js";
-import type { Plan } from "../plan/plan.js";
+import type { ResidentPlan } from "../executor/resident.js";
 import { sharesHeap } from "../rank/devices.js";
+import { dataRegion, extraRegion, gradientRegion } from "./arguments.js";
 import type { Engine, EvaluateOptions, FunctionResult } from "./engine.js";
 import type { Entry } from "./entry.js";
 import type { Layout } from "./layout.js";
 import { placeEntry } from "./localEngine.js";
+import { Measurements } from "./measure.js";
 import type { Objective } from "./objective.js";
 import type { ObjectivePlacement, RankBudget } from "./placement.js";
 import { homeOf, isSplit, placeEntries, ranksOf, tasksOf } from "./placement.js";
-import { dataRegion, extraRegion, gradientRegion, methodPlan } from "./plans.js";
+import { methodPlan } from "./plans.js";
 import type { Method } from "./programs.js";
 import type { FunctionReport } from "./report.js";
-import { announce, residencyId } from "./residency.js";
 import { bytesOfEntry, makeReport } from "./report.js";
+import { announce, residencyId } from "./residency.js";
+import { ResidentPlans } from "./residentPlans.js";
+import type { Results } from "./streaming.js";
+import { Streamer } from "./streaming.js";
 
 function floats(region: Storage): Float64Array {
   if (!(region instanceof Float64Array)) throw new DTypeError({ operation: "collect", found: "not float64" });
   return region;
 }
 
-function inputsOf(method: Method, x: Float64Array, extra: Float64Array | null): Arrays {
+function vectorsIn(
+  method: Method,
+  x: Float64Array,
+  extra: Float64Array | null,
+): Record<string, Float64Array> {
   const name = extraRegion(method);
   return name === null || extra === null ? { x } : { x, [name]: extra };
 }
@@ -50,24 +60,24 @@ function requireRanks(entries: readonly Entry[], ranks: number): void {
   }
 }
 
-/** What a placement may count on. */
-function budgetOf(pool: Pool): RankBudget {
-  const { devices, memory } = coreOf(pool).settings;
-  return { ranks: devices.length, memory, sharesHeap: devices.every(sharesHeap) };
-}
-
 /** Evaluates entries on a pool. */
 export class PoolEngine implements Engine {
   readonly pool: Pool;
-  /** Where each objective is. */
-  readonly #placement: readonly ObjectivePlacement[];
+  readonly #core: PoolCore;
   readonly #entries: readonly Entry[];
   readonly #layout: Layout;
-  readonly #plans = new Map<Method, ResidentPlan>();
-  /** Plans on their way. */
-  readonly #loading = new Map<Method, Promise<ResidentPlan>>();
-  /** Arrays that read a plan's regions in place, by method. */
-  readonly #leases = new Map<Method, Lease[]>();
+  /** Where each objective is; plans follow when they are called next. */
+  #placement: readonly ObjectivePlacement[];
+  readonly #measurements: Measurements;
+  #rebalanced = 0;
+  readonly #plans: ResidentPlans;
+  /** Methods whose regions the heap cannot hold. */
+  readonly #streamed = new Set<Method>();
+  readonly #streamer: Streamer;
+  /** The end of what streams, or writes what streams read. */
+  #tail: Promise<unknown> = Promise.resolve();
+  /** Objectives whose arrays lie in the heap for loops. */
+  readonly #placed = new Map<number, ReturnType<typeof placeEntry>>();
   /** What takes back that the ranks hold the objectives. */
   readonly #withdrawals: (() => void)[] = [];
   readonly #busyBefore: readonly number[];
@@ -78,153 +88,198 @@ export class PoolEngine implements Engine {
   #elapsed = 0;
 
   constructor(pool: Pool, entries: readonly Entry[], layout: Layout, objectives: readonly Objective[]) {
+    const core = coreOf(pool);
     const { ranks } = pool.report();
     requireRanks(entries, ranks.length);
     this.pool = pool;
+    this.#core = core;
     this.#entries = entries;
     this.#layout = layout;
-    this.#placement = placeEntries(entries, budgetOf(pool));
+    this.#placement = placeEntries(entries, this.#budget);
+    this.#measurements = new Measurements(entries, core.ledger, (task) => core.taskNumber(task));
+    this.#plans = new ResidentPlans(pool, (method, placement) =>
+      methodPlan(method, entries, placement, this.#budget.ranks, layout.size),
+    );
+    const grids = this.#placement.map(({ grid }) => grid);
+    this.#streamer = new Streamer(pool, entries, grids, layout.size);
     this.#busyBefore = ranks.map(({ busy }) => busy);
     this.#workedBefore = entries.map((_, i) => this.#workedBy(i));
-    const home = (i: number): number => homeOf(at(this.#placement, i));
     entries.forEach((entry, i) => {
-      let placed: ReturnType<typeof placeEntry> | undefined;
-      const residency = {
+      const rankOf = (): number => homeOf(at(this.#placement, i));
+      const withdraw = announce(at(objectives, i), {
         id: residencyId(),
         pool,
         get rank() {
-          return home(i);
+          return rankOf();
         },
         entry,
         layout,
-        placed: () => (placed ??= placeEntry(sharedHeap(), entry, layout.size)),
-      };
-      const withdraw = announce(at(objectives, i), residency);
-      this.#withdrawals.push(() => {
-        withdraw();
-        for (const block of placed?.blocks ?? []) block.free();
+        placed: () => this.#place(i),
       });
+      this.#withdrawals.push(withdraw);
     });
-    this.#announceSplits();
+    this.#announceSplits(this.#placement.map(() => null));
+  }
+
+  /** What a placement may count on. */
+  get #budget(): RankBudget {
+    const { devices, isolation, memory } = this.#core.settings;
+    const shares = isolation === "thread" && devices.every(sharesHeap);
+    return { ranks: devices.length, memory, sharesHeap: shares };
+  }
+
+  /** An objective's arrays in the heap, for loops. */
+  #place(objective: number): ReturnType<typeof placeEntry> {
+    let placed = this.#placed.get(objective);
+    if (placed === undefined) {
+      placed = placeEntry(this.#core.heap, at(this.#entries, objective), this.#layout.size);
+      this.#placed.set(objective, placed);
+    }
+    return placed;
   }
 
   /** Milliseconds that each rank has worked on an objective and its chunks. */
   #workedBy(objective: number): number[] {
-    const { ledger, settings } = coreOf(this.pool);
+    const { ledger, settings } = this.#core;
     const tasks = tasksOf(at(this.#entries, objective), at(this.#placement, objective));
-    const numbers = tasks.map((task) => coreOf(this.pool).taskNumber(task));
+    const numbers = tasks.map((task) => this.#core.taskNumber(task));
     return settings.devices.map((_, rank) =>
       numbers.reduce((sum, task) => sum + ledger.total(rank, task).milliseconds, 0),
     );
   }
 
-  /** Tells the user which objectives are computed in chunks. */
-  #announceSplits(): void {
+  /** Tells the user which objectives are computed in chunks now, and were not, or elsewhere. */
+  #announceSplits(before: readonly (ObjectivePlacement | null)[]): void {
     this.#placement.forEach((placement, i) => {
-      if (!isSplit(placement)) return;
-      coreOf(this.pool).emit({
+      const ranks = ranksOf(placement);
+      const then = before[i] ?? null;
+      const known = then !== null && isSplit(then) && ranksOf(then).join() === ranks.join();
+      if (!isSplit(placement) || known) return;
+      this.#core.emit({
         type: "split",
         objective: at(this.#entries, i).name,
         along: placement.grid.along,
         chunks: placement.grid.chunks.length,
-        ranks: ranksOf(placement),
+        ranks,
       });
     });
   }
 
-  /** The plan of a method as `load` takes it. */
-  #build(method: Method): { readonly plan: Plan; readonly options: LoadOptions } {
-    const ranks = this.pool.ranks.length;
-    const built = methodPlan(method, this.#entries, this.#placement, ranks, this.#layout.size);
-    const onRelease = (): void => this.#detach(method);
-    return { plan: built.plan, options: { constants: built.constants, label: method, onRelease } };
+  /** Places anew what measurements say is badly placed. Plans are loaded anew when they are called next. */
+  #reconsider(): void {
+    const found = this.#measurements.consider(this.#placement, this.#budget);
+    if (found === undefined) return;
+    const before = this.#placement;
+    this.#placement = found.placement;
+    this.#rebalanced++;
+    const moved = this.#entries.filter(
+      (_, i) => JSON.stringify(at(before, i).parts) !== JSON.stringify(at(found.placement, i).parts),
+    );
+    this.#core.emit({
+      type: "rebalanced",
+      moved: moved.map(({ name }) => name),
+      before: found.before,
+      after: found.after,
+    });
+    this.#announceSplits(before);
   }
 
-  async #plan(method: Method): Promise<ResidentPlan> {
-    const known = this.#plans.get(method);
-    if (known !== undefined) return known;
-    let loading = this.#loading.get(method);
-    if (loading === undefined) {
-      const { plan, options } = this.#build(method);
-      loading = this.pool
-        .load(plan, options)
-        .then((loaded) => {
-          this.#plans.set(method, loaded);
-          return loaded;
-        })
-        // A plan that could not be loaded is tried again by the next call.
-        .finally(() => this.#loading.delete(method));
-      this.#loading.set(method, loading);
+  /** The plan of a method, or `null` if the heap cannot hold its regions. */
+  *#residentPlan(method: Method): Routine<ResidentPlan | null> {
+    if (this.#streamed.has(method)) return null;
+    try {
+      return yield* this.#plans.planOf(method, this.#placement);
+    } catch (error) {
+      if (!(error instanceof MemoryError)) throw error;
+      this.#streamed.add(method);
+      return null;
     }
-    return loading;
   }
 
-  #planNow(method: Method): ResidentPlan {
-    const known = this.#plans.get(method);
-    if (known !== undefined) return known;
-    const { plan, options } = this.#build(method);
-    // If the same plan is being loaded by a call that awaits, the pool refuses this one.
-    const loaded = this.pool.sync.load(plan, options);
-    this.#plans.set(method, loaded);
-    return loaded;
+  *#evaluate(
+    method: Method,
+    x: Float64Array,
+    extra: Float64Array | null,
+    { signal, timeout, inPlace }: EvaluateOptions,
+  ): Routine<FunctionResult> {
+    signal?.throwIfAborted();
+    const vectors = vectorsIn(method, x, extra);
+    const plan = yield* this.#residentPlan(method);
+    const start = performance.now();
+    try {
+      const step = {
+        ...(signal === undefined ? {} : { signal }),
+        ...(timeout === undefined ? {} : { timeout }),
+      };
+      if (plan === null) {
+        const routine = (): Routine<Results> =>
+          this.#streamer.evaluate(method, vectors, step, () => this.#plans.dropAll());
+        const results = yield* this.#inTurn(routine);
+        return this.#collect(
+          method,
+          (name) => results.get(name) ?? new Float64Array(0),
+          false,
+          (data) => data,
+        );
+      }
+      const collect = (region: (name: string) => Storage): FunctionResult =>
+        this.#collect(method, region, inPlace, (data) => data.slice());
+      const options = { ...step, prepare: () => this.#plans.detach(method) };
+      const measured = this.#measurements.begin(method, this.#plans.placementOf(method) ?? this.#placement);
+      const result = yield* through({
+        awaited: () => plan.run(vectors, collect, options),
+        blocked: () => plan.sync.run(vectors, collect, options),
+      });
+      if (measured !== undefined) {
+        measured();
+        this.#reconsider();
+      }
+      return result;
+    } finally {
+      this.#calls++;
+      this.#elapsed += performance.now() - start;
+    }
+  }
+
+  /** What streams, one after the other. */
+  *#inTurn<T>(routine: () => Routine<T>): Routine<T> {
+    return yield* through({
+      awaited: () => {
+        const turn = this.#tail.then(() => awaitRoutine(routine()));
+        this.#tail = turn.catch(() => undefined);
+        return turn;
+      },
+      blocked: () => blockRoutine(routine()),
+    });
   }
 
   async evaluate(
     method: Method,
     x: Float64Array,
     extra: Float64Array | null,
-    { signal, timeout, inPlace }: EvaluateOptions,
+    options: EvaluateOptions,
   ): Promise<FunctionResult> {
-    signal?.throwIfAborted();
-    const plan = await this.#plan(method);
-    const start = performance.now();
-    try {
-      return await plan.run(inputsOf(method, x, extra), (region) => this.#collect(method, region, inPlace), {
-        prepare: () => this.#detach(method),
-        ...(signal === undefined ? {} : { signal }),
-        ...(timeout === undefined ? {} : { timeout }),
-      });
-    } finally {
-      this.#count(start);
-    }
+    return awaitRoutine(this.#evaluate(method, x, extra, options));
   }
 
   evaluateNow(
     method: Method,
     x: Float64Array,
     extra: Float64Array | null,
-    { timeout, inPlace }: EvaluateOptions,
+    options: EvaluateOptions,
   ): FunctionResult {
-    const plan = this.#planNow(method);
-    const start = performance.now();
-    try {
-      return plan.sync.run(inputsOf(method, x, extra), (region) => this.#collect(method, region, inPlace), {
-        prepare: () => this.#detach(method),
-        ...(timeout === undefined ? {} : { timeout }),
-      });
-    } finally {
-      this.#count(start);
-    }
+    return blockRoutine(this.#evaluate(method, x, extra, options));
   }
 
-  #count(start: number): void {
-    this.#calls++;
-    this.#elapsed += performance.now() - start;
-  }
-
-  /** Arrays that still read the regions of a method's plan get memory of their own. */
-  #detach(method: Method): void {
-    for (const lease of this.#leases.get(method) ?? []) lease.detach();
-    this.#leases.delete(method);
-  }
-
-  #collect(method: Method, region: (name: string) => Storage, inPlace: boolean): FunctionResult {
-    const lease = (name: string): Lease => {
-      if (!inPlace) return new Lease(floats(region(name)).slice());
-      const made = new Lease(region(name));
-      this.#leases.set(method, [...(this.#leases.get(method) ?? []), made]);
-      return made;
-    };
+  /** A method's result from its regions; `keep` makes what outlives them. */
+  #collect(
+    method: Method,
+    region: (name: string) => Storage,
+    inPlace: boolean,
+    keep: (data: Float64Array) => Float64Array,
+  ): FunctionResult {
+    const lease = (name: string): Lease =>
+      inPlace ? this.#plans.lend(method, region(name)) : new Lease(keep(floats(region(name))));
     switch (method) {
       case "residual":
         return { residual: lease("residual") };
@@ -233,25 +288,43 @@ export class PoolEngine implements Engine {
       case "linearize":
         return { residual: lease("residual"), jacobian: lease("jacobian") };
       case "jvp":
-        return { product: floats(region("product")).slice() };
+        return { product: keep(floats(region("product"))) };
       case "vjp":
       case "gradient":
-        return { gradients: this.#entries.map((_, i) => floats(region(gradientRegion(i))).slice()) };
+        return { gradients: this.#entries.map((_, i) => keep(floats(region(gradientRegion(i))))) };
     }
   }
 
-  #dataRegion(objective: number, leaf: number): string {
-    return dataRegion(objective, at(at(this.#entries, objective).data, leaf).path);
+  /** All plans hold the same copy of an array of data, so writing it through one changes it for all. */
+  *#write(objective: number, leaf: number, data: Storage): Routine<void> {
+    const own = at(at(this.#entries, objective).data, leaf);
+    const plan = this.#plans.any ?? (yield* this.#residentPlan("residual"));
+    const region = dataRegion(objective, own.path);
+    if (plan !== null) {
+      yield* through({
+        awaited: () => plan.write(region, data),
+        blocked: () => plan.sync.write(region, data),
+      });
+    }
+    yield* this.#inTurn(() => this.#overwrite(objective, leaf, data));
   }
 
-  /** All plans hold the same copy of an array of data, so writing it through one changes it for all. */
+  /** What waves and plans that are loaded later read, and what loops read where no plan holds it. */
+  // eslint-disable-next-line require-yield -- nothing here has to be waited for
+  *#overwrite(objective: number, leaf: number, data: Storage): Routine<void> {
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    const { data: own } = at(at(this.#entries, objective).data, leaf);
+    new Uint8Array(own.buffer, own.byteOffset, own.byteLength).set(bytes);
+    const address = this.#placed.get(objective)?.data[leaf];
+    if (address !== undefined) this.#core.heap.view("bool", address, bytes.length).set(bytes);
+  }
+
   async write(objective: number, leaf: number, data: Storage): Promise<void> {
-    const plan = await this.#plan("residual");
-    await plan.write(this.#dataRegion(objective, leaf), data);
+    return awaitRoutine(this.#write(objective, leaf, data));
   }
 
   writeNow(objective: number, leaf: number, data: Storage): void {
-    this.#planNow("residual").sync.write(this.#dataRegion(objective, leaf), data);
+    blockRoutine(this.#write(objective, leaf, data));
   }
 
   report(): FunctionReport {
@@ -284,17 +357,29 @@ export class PoolEngine implements Engine {
         const own = busy - at(this.#busyBefore, rank);
         return { rank, device, threadId, busy: own, idle: Math.max(0, this.#elapsed - own) };
       }),
+      { rebalanced: this.#rebalanced, streamed: this.#streamer.methods },
     );
   }
 
-  async dispose(): Promise<void> {
+  #withdraw(): void {
     for (const withdraw of this.#withdrawals) withdraw();
-    await Promise.allSettled(this.#loading.values());
-    await Promise.all([...this.#plans.values()].map((plan) => plan.dispose()));
+    for (const { blocks } of this.#placed.values()) for (const block of blocks) block.free();
+    this.#placed.clear();
+  }
+
+  *#release(): Routine<void> {
+    yield* this.#streamer.release();
+    yield* this.#plans.dropAll();
+  }
+
+  async dispose(): Promise<void> {
+    this.#withdraw();
+    await Promise.allSettled([this.#plans.settled(), this.#tail]);
+    await awaitRoutine(this.#release());
   }
 
   disposeNow(): void {
-    for (const withdraw of this.#withdrawals) withdraw();
-    for (const plan of this.#plans.values()) plan.sync.dispose();
+    this.#withdraw();
+    blockRoutine(this.#release());
   }
 }

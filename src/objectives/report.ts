@@ -49,20 +49,32 @@ export interface RankReport {
 export interface FunctionReport {
   readonly objectives: readonly ObjectiveReport[];
   readonly ranks: readonly RankReport[];
+  /** How often objectives were placed anew because measurements said so. */
+  readonly rebalanced: number;
+  /** Methods whose arrays the heap cannot hold at once, and in how many waves they are evaluated. */
+  readonly streamed: readonly { readonly method: string; readonly waves: number }[];
   toString(): string;
 }
 
 const millis = (value: number): string => value.toFixed(3);
 
+/** What a report says beside its two tables. */
+type Remarks = Pick<FunctionReport, "rebalanced" | "streamed">;
+
 /** A report that prints as a table. */
 export function makeReport(
   objectives: readonly ObjectiveReport[],
   ranks: readonly RankReport[],
+  remarks: Remarks = { rebalanced: 0, streamed: [] },
 ): FunctionReport {
-  return { objectives, ranks, toString: () => formatReport(objectives, ranks) };
+  return { objectives, ranks, ...remarks, toString: () => formatReport(objectives, ranks, remarks) };
 }
 
-function formatReport(objectives: readonly ObjectiveReport[], ranks: readonly RankReport[]): string {
+function formatReport(
+  objectives: readonly ObjectiveReport[],
+  ranks: readonly RankReport[],
+  { rebalanced, streamed }: Remarks,
+): string {
   const parts = formatTable(
     ["objective", "rows", "sees", "rank", "device", "mode", "chunks", "calls", "ms", "kB"],
     objectives.map((o) => [
@@ -82,7 +94,13 @@ function formatReport(objectives: readonly ObjectiveReport[], ranks: readonly Ra
     ["rank", "device", "thread", "busy ms", "idle ms"],
     ranks.map((r) => [String(r.rank), r.device, String(r.threadId), millis(r.busy), millis(r.idle)]),
   );
-  return `${parts}\n\n${pool}`;
+  const remarks = [
+    ...(rebalanced > 0 ? [`placed anew ${rebalanced} times, by measured costs`] : []),
+    ...streamed.map(
+      ({ method, waves }) => `${method}: in ${waves} waves, since the heap cannot hold it at once`,
+    ),
+  ];
+  return [parts, pool, ...(remarks.length > 0 ? [remarks.join("\n")] : [])].join("\n\n");
 }
 
 /** Bytes of an objective's constants and data. */

@@ -21,6 +21,7 @@ import type {
   PoolOptions,
 } from "heddle";
 import { afterEach, describe, expect, test } from "vitest";
+import { same } from "./same.js";
 
 const open: Pool[] = [];
 afterEach(async () => {
@@ -78,11 +79,6 @@ const small = [
   objective((c) => np.sin(c), { name: "sines" }),
   objective((c) => c.mul(c).sum(), { name: "squares" }),
 ];
-
-function same(found: NDArray, wanted: NDArray): void {
-  expect(found.shape).toEqual(wanted.shape);
-  expect(found.data).toEqual(wanted.data);
-}
 
 /** All methods, awaited and blocking, against the loop. */
 async function expectLoop(
