@@ -104,6 +104,7 @@ const transports: readonly [string, PoolOptions, readonly number[]][] = [
   ["threads", {}, [2, 7]],
   ["in-process", { inProcess: true }, [1, 2, 3, 4, 5, 6, 7]],
   ["deferred in-process", { inProcess: true, device: "deferred" }, [3]],
+  ["processes", { isolation: "process" }, [2]],
 ];
 
 describe.each(transports)("%s", (_, options, counts) => {

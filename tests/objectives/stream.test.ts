@@ -72,6 +72,7 @@ async function expectLoop(
 describe.each<[string, PoolOptions]>([
   ["threads", { ranks: 2 }],
   ["in-process", { ranks: 3, inProcess: true }],
+  ["processes", { ranks: 2, isolation: "process" }],
 ])("%s", (_, options) => {
   test("waves have the bits of the loop, through both doors", async () => {
     const events: PoolEvent[] = [];
