@@ -3,6 +3,7 @@ import type { Codec } from "./codec.js";
 import { registerOwnCodec } from "./codec.js";
 import type { ErrorWire } from "./error-wire.js";
 import { errorFromWire, errorToWire } from "./error-wire.js";
+import { builtinNamed, builtinNameOf } from "./builtins.js";
 import { exportNamed, nameOfExport } from "./exports.js";
 import type { FunctionWire } from "./functions.js";
 import { functionWire, make } from "./functions.js";
@@ -214,6 +215,16 @@ const heddleExport: Codec = {
   decode: (data) => exportNamed(data as string),
 };
 
+/** `readFileSync`, `path`, and what else Node itself has. */
+const builtin: Codec = {
+  name: "builtin",
+  test: (value) =>
+    (typeof value === "function" || (isPlain(value) && Object.keys(value).length > 8)) &&
+    builtinNameOf(value) !== undefined,
+  encode: (value) => builtinNameOf(value),
+  decode: (data) => builtinNamed(data as string),
+};
+
 let registered = false;
 
 /** Registers heddle's own codecs, once per thread. */
@@ -232,6 +243,7 @@ export function registerBuiltInCodecs(): void {
   registerOwnCodec(typedArray);
   registerOwnCodec(dataView);
   registerOwnCodec(fn);
+  registerOwnCodec(builtin);
   registerOwnCodec(intrinsic);
   registerOwnCodec(heddleExport);
 }

@@ -1,5 +1,8 @@
 // What a body may use, what crosses and comes back equal, and what is refused: by name, with a way out.
+import fs from "node:fs";
 import { createServer } from "node:net";
+import nodePath, { join } from "node:path";
+import * as path from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as heddle from "heddle";
@@ -545,6 +548,21 @@ describe("what a body uses from outside is found by itself", () => {
     const M = Math;
     expect(travelled((x: number) => sin(x) + M.cos(x))(1)).toBe(Math.sin(1) + Math.cos(1));
     expect(travelled(() => typeof nowhere)()).toBe("undefined");
+  });
+
+  it("what Node itself has, by function, as a module, and as its default", () => {
+    const body = travelled((text: string) => [
+      path.join("a", text),
+      nodePath.basename("/x/y"),
+      join("b", text),
+      fs.existsSync("/"),
+    ]);
+    expect(body("z")).toEqual([path.join("a", "z"), "y", join("b", "z"), true]);
+    const { promises } = fs;
+    expect(travelled(() => promises)()).toBe(promises);
+    // A plain object of the same size is none.
+    const settings = Object.fromEntries(Object.keys(path).map((key) => [key, 1]));
+    expect(travelled(() => settings)()).toEqual(settings);
   });
 
   it("values that were given by name come first", () => {
