@@ -23,8 +23,8 @@ export interface Measures {
 }
 
 /** Calls that are not counted, and calls that are. */
-const warmUp = 20;
-const counted = 60;
+const warmUp = 8;
+const counted = 40;
 
 /** The median duration of a call, in milliseconds. */
 async function median(call: () => unknown): Promise<number> {
@@ -92,7 +92,7 @@ export async function measure(most = availableParallelism()): Promise<Measures> 
 /** The figures as text. */
 export function formatMeasures({ node, processors, measures }: Measures): string {
   const table = formatTable(
-    ["median of 60 calls", "ranks", "value", "unit"],
+    [`median of ${counted} calls`, "ranks", "value", "unit"],
     measures.map(({ what, ranks, value, unit }) => [
       what,
       ranks === 0 ? "-" : String(ranks),

@@ -26,6 +26,7 @@ interface Ended {
 function heddle(
   args: readonly string[],
   onOutput: (kill: (signal: NodeJS.Signals) => void) => void = () => {},
+  limit = 25_000,
 ): Promise<Ended> {
   const child = spawn(process.execPath, [join(root, "dist/src/cli/main.js"), ...args], { cwd: folder });
   let output = "";
@@ -35,7 +36,7 @@ function heddle(
     onOutput((signal) => child.kill(signal));
   });
   child.stderr.on("data", (data: Buffer) => (errors += data.toString()));
-  const timer = setTimeout(() => child.kill("SIGKILL"), 20_000);
+  const timer = setTimeout(() => child.kill("SIGKILL"), limit);
   return new Promise((resolve) => {
     child.on("close", (code) => {
       clearTimeout(timer);
@@ -218,8 +219,8 @@ describe("heddle run and heddle trace", () => {
 });
 
 describe("heddle bench", () => {
-  it("measures", { timeout: 60_000 }, async () => {
-    const { code, output } = await heddle(["bench", "--ranks", "1", "--json"]);
+  it("measures", { timeout: 120_000 }, async () => {
+    const { code, output } = await heddle(["bench", "--ranks", "1", "--json"], () => {}, 110_000);
     expect(code).toBe(0);
     const { measures } = JSON.parse(output) as { measures: { what: string; value: number }[] };
     expect(measures.length).toBeGreaterThan(4);
