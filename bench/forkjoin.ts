@@ -1,15 +1,13 @@
 /**
- * What it costs to wake ranks and wait for them: an empty resident step and an empty loop, hot and after a pause, beside
- * the ways that Node and its pools offer.
+ * What it costs to wake ranks and wait for them: an empty resident step and an empty loop, by the door that blocks and the
+ * one that is awaited, hot and after a pause, beside the ways that Node and its pools offer.
  */
-import { fileURLToPath } from "node:url";
-import { Worker } from "node:worker_threads";
-import { Piscina } from "piscina";
 import { createPool, parallelFor } from "heddle";
-import type { Plan, Pool } from "heddle";
-import { median } from "./median.js";
-
-const runs = 600;
+import type { Plan } from "heddle";
+import type { Contestant, Pace } from "./interleaved.js";
+import { interleaved } from "./interleaved.js";
+import { rivals } from "./rivals.js";
+import type { Row, Section } from "./rows.js";
 
 /** A plan whose ranks copy one number: as little as a step can do. */
 function smallestPlan(ranks: number): Plan {
@@ -30,70 +28,66 @@ function smallestPlan(ranks: number): Plan {
   };
 }
 
-const pause = (milliseconds: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, milliseconds));
+const names = {
+  blocking: "step, blocking",
+  awaited: "step, awaited",
+  inline: "step, blocking, left to the caller",
+  loopBlocking: "parallelFor, blocking",
+  loopAwaited: "parallelFor, awaited",
+} as const;
 
-/** Median microseconds of a call: one after the other, and each after a millisecond of idleness. */
-async function latency(call: () => Promise<unknown>): Promise<{ hot: number; idle: number }> {
-  const once = async (): Promise<number> => {
-    const start = performance.now();
-    await call();
-    return (performance.now() - start) * 1000;
-  };
-  const hot: number[] = [];
-  for (let run = 0; run < runs; run++) hot.push(await once());
-  const idle: number[] = [];
-  for (let run = 0; run < runs / 4; run++) {
-    await pause(1);
-    idle.push(await once());
-  }
-  return { hot: median(hot.slice(runs / 4)), idle: median(idle) };
-}
+/** Microseconds that are wanted on two ranks. */
+const wanted: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  hot: { [names.blocking]: 20, [names.awaited]: 100 },
+  "after 1 ms of idleness": { [names.blocking]: 150 },
+};
 
-async function stepLatency(pool: Pool, ranks: number): Promise<{ hot: number; idle: number }> {
+const paces: Readonly<Record<string, Pace>> = {
+  hot: { rounds: 15, calls: 60, warmUp: 20, idle: 0, rest: 30 },
+  "after 1 ms of idleness": { rounds: 10, calls: 15, warmUp: 1, idle: 1, rest: 30 },
+};
+
+async function onRanks(ranks: number): Promise<Section[]> {
+  // Ranks carry out every step of the first pool; the second is as users have it.
+  await using pool = await createPool({ ranks, inline: false });
+  await using free = await createPool({ ranks });
   const plan = await pool.load(smallestPlan(ranks), { label: "empty step" });
-  const x = new Float64Array(1);
-  const result = await latency(() => plan.run({ x }, () => undefined));
-  await plan.dispose();
-  return result;
-}
-
-/** A worker that answers each message. */
-async function messageLatency(workers: number): Promise<{ hot: number; idle: number }> {
-  const source =
-    'const { parentPort } = require("node:worker_threads"); parentPort.on("message", (m) => parentPort.postMessage(m));';
-  const threads = Array.from({ length: workers }, () => new Worker(source, { eval: true }));
-  const ask = (thread: Worker): Promise<unknown> =>
-    new Promise((resolve) => {
-      thread.once("message", resolve);
-      thread.postMessage(0);
+  const small = await free.load(smallestPlan(ranks), { label: "empty step" });
+  const inputs = { x: new Float64Array(1) };
+  const nothing = (): void => undefined;
+  const others = rivals(ranks);
+  const contestants: Contestant[] = [
+    { name: names.blocking, call: () => plan.sync.run(inputs, nothing) },
+    { name: names.awaited, call: () => plan.run(inputs, nothing) },
+    { name: names.inline, call: () => small.sync.run(inputs, nothing) },
+    { name: names.loopBlocking, call: () => parallelFor.sync(ranks, () => 0, { pool }) },
+    { name: names.loopAwaited, call: () => parallelFor(ranks, () => 0, { pool }) },
+    ...others.filter((other) => "call" in other),
+  ];
+  const sections: Section[] = [];
+  for (const [when, pace] of Object.entries(paces)) {
+    const medians = await interleaved(contestants, pace);
+    sections.push({
+      title: `fork and join, ${ranks} rank(s), ${when}`,
+      base: names.blocking,
+      rows: [...contestants, ...others.filter((other) => "missing" in other)].map((one): Row => {
+        const value = medians.get(one.name);
+        const most = ranks === 2 ? wanted[when]?.[one.name] : undefined;
+        return {
+          name: one.name,
+          unit: "µs",
+          ...(value === undefined ? {} : { value: value * 1000 }),
+          ...(most === undefined ? {} : { wanted: { most } }),
+          ...("missing" in one ? { missing: one.missing } : {}),
+        };
+      }),
     });
-  const result = await latency(() => Promise.all(threads.map(ask)));
-  await Promise.all(threads.map((thread) => thread.terminate()));
-  return result;
-}
-
-async function piscinaLatency(workers: number): Promise<{ hot: number; idle: number }> {
-  const filename = fileURLToPath(new URL("emptyTask.js", import.meta.url));
-  const piscina = new Piscina({ filename, minThreads: workers, maxThreads: workers });
-  const result = await latency(() => Promise.all(Array.from({ length: workers }, () => piscina.run(0))));
-  await piscina.destroy();
-  return result;
-}
-
-export async function run(): Promise<void> {
-  const row = (label: string, { hot, idle }: { hot: number; idle: number }): void => {
-    console.log(`  ${label.padEnd(38)} ${hot.toFixed(1).padStart(8)} ${idle.toFixed(1).padStart(8)}`);
-  };
-  console.log(`  ${"median of microseconds".padEnd(38)} ${"hot".padStart(8)} ${"1 ms idle".padStart(8)}`);
-  for (const ranks of [1, 2]) {
-    await using pool = await createPool({ ranks });
-    row(`empty step, ${ranks} rank(s)`, await stepLatency(pool, ranks));
-    row(
-      `parallelFor(${ranks}, empty), ${ranks} rank(s)`,
-      await latency(() => parallelFor(ranks, () => 0, { pool })),
-    );
-    row(`postMessage round trip, ${ranks} worker(s)`, await messageLatency(ranks));
-    row(`Piscina run, ${ranks} worker(s)`, await piscinaLatency(ranks));
   }
+  for (const other of others) if ("close" in other) await other.close();
+  return sections;
+}
+
+/** Fork and join on one and two ranks. */
+export async function run(): Promise<Section[]> {
+  return [...(await onRanks(1)), ...(await onRanks(2))];
 }

@@ -1,20 +1,14 @@
 // Kernels of the WebAssembly backend against the loops that a careful person would write in plain JavaScript, in the same
-// run and interleaved. Prints medians and their ratios.
+// run and interleaved.
 import { at } from "#heddle/base/at";
 import { viewOf } from "#heddle/base/dtype";
 import { sizeOf } from "#heddle/base/shape";
 import { WasmBackend } from "#heddle/backends/wasm/backend";
 import type { Graph } from "#heddle/ir/graph";
 import { GraphBuilder } from "#heddle/primitives/builder";
-
-/**
- * A loop in plain JavaScript, as people write it: the checked element access that this project's compiler flags ask for
- * would slow it down.
- */
-function plainLoop(parameters: string, body: string): (...args: (Float64Array | number)[]) => void {
-  // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the text is a constant of this file
-  return new Function(parameters, body) as (...args: (Float64Array | number)[]) => void;
-}
+import { interleaved } from "./interleaved.js";
+import { plainLoop } from "./plainLoop.js";
+import type { Section } from "./rows.js";
 
 const plainJacobian = plainLoop(
   "m, n, A, c, t, r, J",
@@ -86,34 +80,21 @@ function bind(graph: Graph): Bound {
   return bound;
 }
 
-/** Median milliseconds of alternatives, run in turn. */
-function medians(alternatives: readonly (() => void)[], rounds: number): number[] {
-  const times = alternatives.map((): number[] => []);
-  for (let round = -3; round < rounds; round++) {
-    alternatives.forEach((run, position) => {
-      const start = performance.now();
-      run();
-      if (round >= 0) at(times, position).push(performance.now() - start);
-    });
-  }
-  return times.map((list) =>
-    at(
-      list.sort((a, b) => a - b),
-      list.length >> 1,
-    ),
-  );
-}
-
-function print(name: string, wasm: number, plain: number, note = ""): void {
-  const columns = [
-    `wasm ${wasm.toFixed(3)} ms`,
-    `plain ${plain.toFixed(3)} ms`,
-    `${(plain / wasm).toFixed(2)}x`,
+/** What a kernel takes and the plain loop beside it. */
+async function compare(title: string, wasm: () => void, plain: () => void, rounds: number): Promise<Section> {
+  const contestants = [
+    { name: "plain JavaScript", call: plain },
+    { name: "wasm kernel", call: wasm },
   ];
-  console.log(`${name.padEnd(44)} ${columns.map((text) => text.padStart(18)).join("")}  ${note}`);
+  const medians = await interleaved(contestants, { rounds, calls: 1, warmUp: 1, idle: 0, rest: 0 });
+  return {
+    title,
+    base: "plain JavaScript",
+    rows: [...medians].map(([name, value]) => ({ name, value, unit: "ms" })),
+  };
 }
 
-function residualAndJacobian(m: number, n: number, copies: number): void {
+function residualAndJacobian(m: number, n: number, copies: number): Promise<Section> {
   const b = new GraphBuilder();
   const A = b.input({ dtype: "float64", shape: [m, n] });
   const c = b.input({ dtype: "float64", shape: [n] });
@@ -131,55 +112,55 @@ function residualAndJacobian(m: number, n: number, copies: number): void {
   const plain = (): void => {
     for (const { inputs, outputs } of own) plainJacobian(m, n, ...inputs, ...outputs);
   };
-  const [wasm = 0, js = 0] = medians([() => bound.forEach(({ step }) => step()), plain], 15);
-  print(`${copies} × tanh(A·c) − t and Jacobian, A ${m}×${n} f64`, wasm, js);
+  const wasm = (): void => bound.forEach(({ step }) => step());
+  return compare(`${copies} × tanh(A·c) − t and Jacobian, A ${m}×${n} f64`, wasm, plain, 15);
 }
 
-function matmul(size: number): void {
+function matmul(size: number): Promise<Section> {
   const b = new GraphBuilder();
   const x = b.input({ dtype: "float64", shape: [size, size] });
   const y = b.input({ dtype: "float64", shape: [size, size] });
   const { step, inputs } = bind(b.build([b.emit("contract", [x, y], { signature: "m k, k n -> m n" })]));
   const [p, q] = [Float64Array.from(at(inputs, 0)), Float64Array.from(at(inputs, 1))];
   const out = new Float64Array(size * size);
-  const plain = (): void => plainMatmul(size, p, q, out);
-  const [wasm = 0, js = 0] = medians([step, plain], 7);
-  const rate = (ms: number): string => ((2 * size ** 3) / ms / 1e6).toFixed(2);
-  print(`matmul ${size}² f64`, wasm, js, `${rate(wasm)} and ${rate(js)} GFLOP/s`);
+  const gigaflop = (2 * size ** 3) / 1e9;
+  return compare(
+    `matmul ${size}² f64, ${gigaflop.toFixed(2)} GFLOP`,
+    step,
+    () => plainMatmul(size, p, q, out),
+    7,
+  );
 }
 
-function elementwise(size: number): void {
+function elementwise(size: number): Promise<Section> {
   const b = new GraphBuilder();
   const x = b.input({ dtype: "float64", shape: [size] });
   const product = b.apply("mul", b.apply("sin", x), b.apply("exp", x));
   const { step, inputs } = bind(b.build([b.apply("add", product, b.apply("mul", b.like(x, 2), x))]));
   const data = Float64Array.from(at(inputs, 0));
   const out = new Float64Array(size);
-  const plain = (): void => plainElementwise(size, data, out);
-  const [wasm = 0, js = 0] = medians([step, plain], 15);
-  print(`sin(x)·exp(x) + 2x, ${size} f64`, wasm, js);
+  return compare(`sin(x)·exp(x) + 2x, ${size} f64`, step, () => plainElementwise(size, data, out), 15);
 }
 
-function sums(m: number, n: number): void {
-  for (const axis of [0, 1]) {
-    const b = new GraphBuilder();
-    const x = b.input({ dtype: "float64", shape: [m, n] });
-    const { step, inputs } = bind(b.build([b.sum(x, [axis])]));
-    const data = Float64Array.from(at(inputs, 0));
-    const out = new Float64Array(axis === 0 ? n : m);
-    const plain = (): void => (axis === 0 ? plainColumnSums : plainRowSums)(m, n, data, out);
-    const [wasm = 0, js = 0] = medians([step, plain], 15);
-    print(`sum over axis ${axis} of ${m}×${n} f64`, wasm, js);
-  }
+function sum(m: number, n: number, axis: 0 | 1): Promise<Section> {
+  const b = new GraphBuilder();
+  const x = b.input({ dtype: "float64", shape: [m, n] });
+  const { step, inputs } = bind(b.build([b.sum(x, [axis])]));
+  const data = Float64Array.from(at(inputs, 0));
+  const out = new Float64Array(axis === 0 ? n : m);
+  const plain = (): void => (axis === 0 ? plainColumnSums : plainRowSums)(m, n, data, out);
+  return compare(`sum over axis ${axis} of ${m}×${n} f64`, step, plain, 15);
 }
 
-/** Prints the table. */
-export async function run(): Promise<void> {
-  residualAndJacobian(4096, 256, 1);
-  residualAndJacobian(4096, 256, 8);
-  residualAndJacobian(20, 40, 64);
-  matmul(512);
-  elementwise(1_000_000);
-  sums(1000, 1000);
-  await Promise.resolve();
+/** Kernels and plain loops. */
+export async function run(): Promise<Section[]> {
+  return [
+    await residualAndJacobian(4096, 256, 1),
+    await residualAndJacobian(4096, 256, 8),
+    await residualAndJacobian(20, 40, 64),
+    await matmul(512),
+    await elementwise(1_000_000),
+    await sum(1000, 1000, 0),
+    await sum(1000, 1000, 1),
+  ];
 }

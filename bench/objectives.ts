@@ -1,20 +1,17 @@
 /**
- * Objectives against the plain JavaScript loop that they replace: eight memory-bound ones on one and two ranks, and the
- * discussion's two small ones, whose calls are mostly latency.
+ * Objectives on one and two ranks: where arithmetic is what takes the time, and where memory is, beside a loop in plain
+ * JavaScript and one in C++ with OpenMP. Residual and Jacobian, written in place.
  */
-import { createPool, np, objective, objectiveFunction, sequential } from "heddle";
-import type { NDArray, Objective } from "heddle";
+import { createPool, objectiveFunction, sequential } from "heddle";
+import type { Linearization, Pool } from "heddle";
+import type { Problem } from "./cases.js";
+import { computeBound, cosines, memoryBound, memorySize } from "./cases.js";
+import type { Contestant } from "./interleaved.js";
+import { interleaved, pause, timed } from "./interleaved.js";
 import { median } from "./median.js";
+import { startOpenMp } from "./openmp.js";
 import { plainLoop } from "./plainLoop.js";
-
-const count = 8;
-const rows = 4096;
-const columns = 256;
-
-function matrix(k: number): NDArray {
-  const data = Float64Array.from({ length: rows * columns }, (_, i) => Math.sin(i * 0.37 + k) / columns);
-  return np.array(data).reshape(rows, columns);
-}
+import type { Row, Section } from "./rows.js";
 
 /** tanh(A·c) and its Jacobian, as one writes them by hand. */
 const plainLinearize = plainLoop(
@@ -29,20 +26,60 @@ const plainLinearize = plainLoop(
   }`,
 );
 
-async function timed(work: () => unknown): Promise<number> {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
+/** Calls that write in place, blocking or awaited. */
+async function inPlace(
+  pool: Pool,
+  { list, c }: Problem,
+): Promise<{ now: () => void; later: () => Promise<void> }> {
+  const fun = await objectiveFunction(list, { x: c, pool });
+  let live: Linearization = await fun.linearize(c);
+  return {
+    now: () => {
+      live = fun.sync.linearize(c, { out: live });
+    },
+    later: async () => {
+      live = await fun.linearize(c, { out: live });
+    },
+  };
 }
 
-/** Eight objectives tanh(A_k·c), each its own A_k. */
-async function memoryBound(): Promise<void> {
-  const matrices = Array.from({ length: count }, (_, k) => matrix(k));
-  const list: Objective[] = matrices.map((A, k) =>
-    objective((c) => np.tanh(np.dot(A, c)), { name: `tanh ${k}` }),
-  );
-  const c = Float64Array.from({ length: columns }, (_, i) => Math.cos(i));
-  const plainData = matrices.map((A) => Float64Array.from(A.data));
+/** Rows of what was measured, in milliseconds. */
+function milliseconds(medians: ReadonlyMap<string, number>): Row[] {
+  return [...medians].map(([name, value]) => ({ name, value, unit: "ms" }));
+}
+
+async function arithmetic(): Promise<Section[]> {
+  await using one = await createPool({ ranks: 1 });
+  await using two = await createPool({ ranks: 2 });
+  const sections: Section[] = [];
+  for (const count of [2, 1]) {
+    const problem = computeBound(count);
+    const onOne = await inPlace(one, problem);
+    const onTwo = await inPlace(two, problem);
+    const medians = await interleaved(
+      [
+        { name: "1 rank", call: onOne.now },
+        { name: "2 ranks", call: onTwo.now },
+      ],
+      { rounds: 12, calls: 3, warmUp: 2, idle: 0, rest: 0 },
+    );
+    const [first = NaN, second = NaN] = medians.values();
+    sections.push({
+      title: `${count} objective(s) of 40 chained tanh and sin, A 4096×16`,
+      rows: [
+        ...milliseconds(medians),
+        { name: "speed of 2 ranks", value: first / second, unit: "×", wanted: { least: 1.8 } },
+      ],
+    });
+  }
+  return sections;
+}
+
+async function memory(): Promise<Section> {
+  const problem = memoryBound();
+  const { list, c } = problem;
+  const { count, rows, columns } = memorySize;
+  const plainData = problem.matrices.map((A) => Float64Array.from(A.data));
   const residual = new Float64Array(count * rows);
   const jacobian = new Float64Array(count * rows * columns);
   const plain = (): void => {
@@ -61,88 +98,91 @@ async function memoryBound(): Promise<void> {
   const loop = sequential(list, { x: c });
   await using one = await createPool({ ranks: 1 });
   await using two = await createPool({ ranks: 2 });
-  const onOne = await objectiveFunction(list, { x: c, pool: one });
-  const onTwo = await objectiveFunction(list, { x: c, pool: two });
-  const runs = 25;
-  const keys = ["plain", "loop", "one", "two", "onePlace", "twoPlace"] as const;
-  const times = Object.fromEntries(keys.map((key) => [key, [] as number[]])) as Record<
-    (typeof keys)[number],
-    number[]
-  >;
-  let liveOne = await onOne.linearize(c);
-  let liveTwo = await onTwo.linearize(c);
-  for (let run = -5; run < runs; run++) {
-    // In turn, so that a machine that drifts is fair to all.
-    const measured = {
-      plain: await timed(plain),
-      loop: await timed(() => loop.sync.linearize(c)),
-      one: await timed(() => onOne.linearize(c)),
-      two: await timed(() => onTwo.linearize(c)),
-      onePlace: await timed(async () => {
-        liveOne = await onOne.linearize(c, { out: liveOne });
-      }),
-      twoPlace: await timed(async () => {
-        liveTwo = await onTwo.linearize(c, { out: liveTwo });
-      }),
-    };
-    if (run < 0) continue;
-    for (const key of keys) times[key].push(measured[key]);
+  const onOne = await inPlace(one, problem);
+  const onTwo = await inPlace(two, problem);
+  const copying = await objectiveFunction(list, { x: c, pool: two });
+  const twoRanks = "2 ranks, in place";
+  const contestants: Contestant[] = [
+    { name: "plain JavaScript", call: plain },
+    { name: "sequential", call: () => loop.sync.linearize(c) },
+    { name: "1 rank, in place", call: onOne.now },
+    { name: twoRanks, call: onTwo.now },
+    { name: "2 ranks, in place, awaited", call: onTwo.later },
+    { name: "2 ranks, copied out", call: () => copying.sync.linearize(c) },
+  ];
+  const peers = [1, 2].map((threads) => ({
+    name: `C++ OpenMP, ${threads} thread(s)`,
+    peer: startOpenMp(threads),
+  }));
+  const times = new Map<string, number[]>();
+  const note = (name: string, time: number): void => void times.set(name, [...(times.get(name) ?? []), time]);
+  for (let round = -4; round < 20; round++) {
+    for (const { name, call } of contestants) {
+      const time = await timed(call);
+      if (round >= 0) note(name, time);
+    }
+    for (const { name, peer } of peers) {
+      if ("missing" in peer) continue;
+      const time = await peer.evaluate();
+      if (round >= 0) note(name, time);
+    }
   }
-  const base = median(times.plain);
-  console.log(`8 objectives tanh(A·c), A ${rows}×${columns} f64, residual and Jacobian, median of ${runs}`);
-  for (const [label, key] of [
-    ["plain JavaScript loop", "plain"],
-    ["sequential", "loop"],
-    ["1 rank, copied out", "one"],
-    ["2 ranks, copied out", "two"],
-    ["1 rank, in place", "onePlace"],
-    ["2 ranks, in place", "twoPlace"],
-  ] as const) {
-    const value = median(times[key]);
-    console.log(
-      `  ${label.padEnd(22)} ${value.toFixed(2).padStart(8)} ms  ${(base / value).toFixed(2).padStart(6)} × plain`,
-    );
-  }
-  const busy = onOne
-    .report()
-    .objectives.reduce((sum, { milliseconds, calls }) => sum + milliseconds / calls, 0);
-  console.log(
-    `  of which in kernels, 1 rank ${busy.toFixed(2).padStart(5)} ms  ${(base / busy).toFixed(2).padStart(6)} × plain`,
-  );
-}
-
-/** The discussion's two objectives: 40 coefficients, 15 nodes each. */
-async function seedProgram(): Promise<void> {
-  const cosines = (grid: NDArray): NDArray =>
-    np.stack(Array.from({ length: 40 }, (_, i) => np.cos(grid.mul(i)))).T;
-  const make = (name: string, low: number, high: number): Objective => {
-    const grid = np.linspace(low, high, 15, { endpoint: false });
-    const A = cosines(grid);
-    return objective((c) => np.dot(A, c), { name, target: np.square(grid) });
+  for (const { peer } of peers) if ("close" in peer) await peer.close();
+  const medianOf = (name: string): number => median(times.get(name) ?? []);
+  const rowsOf = [
+    ...contestants.map(({ name }): Row => ({ name, value: medianOf(name), unit: "ms" })),
+    ...peers.map(({ name, peer }): Row =>
+      "missing" in peer
+        ? { name, unit: "ms", missing: peer.missing }
+        : { name, value: medianOf(name), unit: "ms" },
+    ),
+  ];
+  const best = Math.min(...peers.flatMap(({ name, peer }) => ("missing" in peer ? [] : [medianOf(name)])));
+  return {
+    title: `${count} objectives tanh(A·c), A ${rows}×${columns}`,
+    base: "plain JavaScript",
+    rows: [
+      ...rowsOf,
+      ...(Number.isFinite(best)
+        ? [
+            {
+              name: "2 ranks, in units of C++ OpenMP",
+              value: medianOf(twoRanks) / best,
+              unit: "×",
+              wanted: { most: 3 },
+            } as const,
+          ]
+        : []),
+    ],
   };
-  const list = [make("left", -Math.PI, 0), make("right", 0, Math.PI)];
-  const c = new Float64Array(40);
-  c[2] = 3;
-  const started = performance.now();
-  await using pool = await createPool({ ranks: 2 });
-  const poolTime = performance.now() - started;
-  const fun = await objectiveFunction(list, { x: c, pool });
-  const first = await timed(() => fun.linearize(c));
-  const later: number[] = [];
-  for (let run = 0; run < 400; run++) later.push(await timed(() => fun.linearize(c)));
-  const idle: number[] = [];
-  for (let run = 0; run < 100; run++) {
-    await new Promise((resolve) => setTimeout(resolve, 1));
-    idle.push(await timed(() => fun.linearize(c)));
-  }
-  console.log("the discussion's two objectives on 2 ranks, residual and Jacobian");
-  console.log(`  createPool             ${poolTime.toFixed(2).padStart(8)} ms`);
-  console.log(`  first call             ${first.toFixed(2).padStart(8)} ms`);
-  console.log(`  later calls, hot       ${median(later.slice(100)).toFixed(3).padStart(8)} ms`);
-  console.log(`  later calls, 1 ms idle ${median(idle).toFixed(3).padStart(8)} ms`);
 }
 
-export async function run(): Promise<void> {
-  await memoryBound();
-  await seedProgram();
+async function latency(): Promise<Section> {
+  const problem = cosines();
+  await using pool = await createPool({ ranks: 2 });
+  const { now, later } = await inPlace(pool, problem);
+  const contestants = [
+    { name: "blocking", call: now },
+    { name: "awaited", call: later },
+  ];
+  const pace = { rounds: 10, calls: 40, warmUp: 10, idle: 0, rest: 20 };
+  const hot = await interleaved(contestants, pace);
+  const idle = await interleaved(contestants, { ...pace, calls: 15, warmUp: 1, idle: 1 });
+  await pause(0);
+  return {
+    title: "the discussion's two objectives on 2 ranks, residual and Jacobian of 30×40",
+    rows: [
+      ...[...hot].map(([name, value]): Row => ({ name: `${name}, hot`, value: value * 1000, unit: "µs" })),
+      ...[...idle].map(([name, value]): Row => ({
+        name: `${name}, after 1 ms of idleness`,
+        value: value * 1000,
+        unit: "µs",
+      })),
+    ],
+  };
+}
+
+/** Objectives: arithmetic, memory, latency. */
+export async function run(): Promise<Section[]> {
+  return [...(await arithmetic()), await memory(), await latency()];
 }

@@ -100,11 +100,19 @@ describe("licences", () => {
   });
 });
 
-describe("package-lock.json", () => {
+describe.each(["package-lock.json", "bench/peers/package-lock.json"])("%s", (path) => {
   it("names no download addresses, so any registry can serve it", () => {
-    const text = readFileSync(new URL("package-lock.json", root), "utf8");
+    const text = readFileSync(new URL(path, root), "utf8");
     expect(text).not.toContain('"resolved"');
     expect(text).toContain('"integrity"');
+  });
+});
+
+describe("peers of the benchmarks", () => {
+  it("have permissive licences", () => {
+    const { packages } = readJson("bench/peers/package-lock.json") as typeof lock;
+    expect(Object.keys(packages).length).toBeGreaterThan(1);
+    expect(complaints(packages, (_, { license }) => license)).toEqual([]);
   });
 });
 

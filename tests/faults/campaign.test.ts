@@ -30,6 +30,7 @@ it("settles every call with its bits or the one right error, and heals", { timeo
     watchdog.begin(seed);
     const report = await runSeed(seed, expected);
     reports.push(report);
+    if (reports.length % 50 === 0) console.log(`${reports.length} of ${seeds.length} seeds`);
     if (report.complaints.length === 0) continue;
     console.error(`${command} --seed ${seed}   ${report.transport}\n  ${report.complaints.join("\n  ")}`);
   }
