@@ -3,8 +3,8 @@
 import * as fc from "fast-check";
 
 /** Where the ranks of a case live. */
-export const transports = ["in-process", "in-process, deferred", "threads", "threads, deferred"] as const;
-export type TransportName = (typeof transports)[number];
+export type TransportName =
+  "in-process" | "in-process, deferred" | "threads" | "threads, deferred" | "processes";
 
 /** How a caller waits. */
 export type Door = "awaited" | "blocking";
@@ -21,6 +21,7 @@ const loopFaults = [
   "reject",
   "overflow",
   "exit",
+  "kill",
   "endless",
   "unsettled",
   "unsettled, abort",
@@ -204,6 +205,7 @@ const faultCase: fc.Arbitrary<FaultCase> = fc.record({
     { weight: 1, arbitrary: fc.constant<TransportName>("in-process, deferred") },
     { weight: 5, arbitrary: fc.constant<TransportName>("threads") },
     { weight: 2, arbitrary: fc.constant<TransportName>("threads, deferred") },
+    { weight: 2, arbitrary: fc.constant<TransportName>("processes") },
   ),
   ranks: fc.integer({ min: 1, max: 3 }),
   breakable: fc.oneof(
@@ -242,9 +244,12 @@ function possible(round: Round, one: FaultCase): Round | undefined {
     }
     case "loop": {
       const promises = fitted.promises && fitted.door === "awaited";
-      const ends = ["exit", "endless"].includes(fitted.fault) && inside;
+      const ends = ["exit", "kill", "endless"].includes(fitted.fault) && inside;
       const waits = fitted.fault.startsWith("unsettled") || fitted.fault === "reject";
       if (ends) return { ...fitted, promises, fault: "throw" };
+      // Where ranks are threads, it would kill everything.
+      if (fitted.fault === "kill" && one.transport !== "processes")
+        return { ...fitted, promises, fault: "exit" };
       return waits && !promises
         ? { ...fitted, promises: false, fault: fitted.fault === "reject" ? "throw" : "none" }
         : { ...fitted, promises };

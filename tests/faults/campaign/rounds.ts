@@ -149,6 +149,9 @@ async function loopRound(world: World, round: LoopRound): Promise<RoundEnd> {
         return dive(0);
       case "exit":
         return process.exit(5);
+      case "kill":
+        process.kill(process.pid, "SIGKILL");
+        for (;;) if (i < 0) return value; // It takes a moment.
       case "endless":
         for (;;) if (i < 0) return value;
       case "unsettled":
@@ -189,6 +192,7 @@ async function loopRound(world: World, round: LoopRound): Promise<RoundEnd> {
       case "none":
         return { bits };
       case "exit":
+      case "kill":
         return { errors: ["RankLostError"], index: bad };
       case "endless":
       case "unsettled":
@@ -237,7 +241,11 @@ async function lateRound(world: World, round: LateRound): Promise<RoundEnd> {
           if (fault === "reject") void Promise.reject(new Error("late"));
           if (fault === "garbage") {
             const port = process.getBuiltinModule("node:worker_threads").parentPort;
-            for (const garbage of [null, "garbage", { taskId: -1 }, [1, 2]]) port?.postMessage(garbage);
+            for (const garbage of [null, "garbage", { taskId: -1 }, [1, 2]]) {
+              port?.postMessage(garbage);
+              // Where the rank is a process; it sends no null.
+              process.send?.(garbage ?? "garbage");
+            }
           }
         }, after);
         return 0;
@@ -247,9 +255,9 @@ async function lateRound(world: World, round: LateRound): Promise<RoundEnd> {
   );
   const bits = await world.expectedStep("blocks");
   const allowed: Allowed = fault === "garbage" ? { bits } : { bits, errors: ["RankLostError"], ranks };
-  const complaints = [
-    ...judge("planting", planted, { bits: new Array<number>(world.ranks).fill(0) }).complaints,
-  ];
+  // The fault may be quicker than the answer of the loop that planted it.
+  const planting = judge("planting", planted, { ...allowed, bits: new Array<number>(world.ranks).fill(0) });
+  const complaints = [...planting.complaints];
   let outcome = "right";
   for (let step = 0; step < round.steps; step++) {
     const end =
@@ -266,8 +274,12 @@ async function lateRound(world: World, round: LateRound): Promise<RoundEnd> {
   const lost = (rank: number): boolean =>
     world.events.slice(lostBefore).some((event) => event.type === "rankLost" && event.rank === rank);
   if (fault === "garbage") await pause(after + 5);
-  else while (!ranks.every(lost) && performance.now() < until) await pause(2);
-  if (fault !== "garbage" && !ranks.every(lost)) complaints.push(`late ${fault}: nobody noticed`);
+  // Then nobody knows on which ranks it was planted before they gave the loop up.
+  else if (planting.outcome !== "right") await pause(after + 500);
+  else {
+    while (!ranks.every(lost) && performance.now() < until) await pause(2);
+    if (!ranks.every(lost)) complaints.push(`late ${fault}: nobody noticed`);
+  }
   return { outcome, complaints, closed: false };
 }
 

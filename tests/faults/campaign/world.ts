@@ -147,6 +147,7 @@ export class World {
       ranks,
       inProcess: transport.startsWith("in-process"),
       device: transport.endsWith("deferred") ? "deferred" : "wasm",
+      isolation: transport === "processes" ? "process" : "thread",
       onEvent: (event) => events.push(event),
     };
     const pool = new Pool();
