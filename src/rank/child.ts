@@ -144,6 +144,6 @@ export function serveProcess(kind: DeviceKind, rank: number, loadLibrary: () => 
       }
     },
   });
-  process.on("message", (message) => messages.receive(message as Parameters<Messages["receive"]>[0]));
+  process.on("message", (message) => messages.receive(message));
   messages.tell("ready", device.backend);
 }

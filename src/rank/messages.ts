@@ -17,6 +17,13 @@ interface Answer {
   readonly error?: ErrorWire;
 }
 
+/** True for what the other end means for this one: a body may send what it likes on the same channel. */
+function isMessage(message: unknown): message is Request | Answer {
+  if (typeof message !== "object" || message === null) return false;
+  const { request, method, answer } = message as Record<string, unknown>; // Any object.
+  return typeof answer === "number" || (typeof request === "number" && typeof method === "string");
+}
+
 /** What handles requests, by method. */
 export type Handlers = Readonly<Record<string, (argument: never) => unknown>>;
 
@@ -47,8 +54,9 @@ export class Messages {
     this.#send({ request: 0, method, argument });
   }
 
-  /** Takes a message of the other end. */
-  receive(message: Request | Answer): void {
+  /** Takes a message of the other end, and leaves alone what is none. */
+  receive(message: unknown): void {
+    if (!isMessage(message)) return;
     if ("answer" in message) {
       const waiting = this.#waiting.get(message.answer);
       this.#waiting.delete(message.answer);

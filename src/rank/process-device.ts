@@ -129,7 +129,7 @@ export class ProcessDevice implements Device {
           Atomics.add(known.host.words, loopWord.done, iterations);
         },
       });
-      child.on("message", (message) => messages.receive(message as Parameters<Messages["receive"]>[0]));
+      child.on("message", (message) => messages.receive(message));
       child.once("error", reject);
       child.once("exit", (code, signal) => {
         const memory = signal === "SIGABRT" || code === 134 ? " (out of memory?)" : "";
