@@ -193,7 +193,7 @@ async function loopRound(world: World, round: LoopRound): Promise<RoundEnd> {
         return { bits };
       case "exit":
       case "kill":
-        return { errors: ["RankLostError"], index: bad };
+        return { errors: ["RankLostError"], index: bad, chunks: world.dealsChunks };
       case "endless":
       case "unsettled":
         // On a machine that is busy, ranks with other iterations may be late too.
@@ -346,7 +346,9 @@ async function crowdRound(world: World, { actions }: CrowdRound): Promise<RoundE
           { pool },
         );
         make("a bad loop", call, {
-          ...(bad < count ? { index: bad } : { bits: Array.from({ length: count }, (_, i) => i * 2) }),
+          ...(bad < count
+            ? { index: bad, chunks: world.dealsChunks }
+            : { bits: Array.from({ length: count }, (_, i) => i * 2) }),
           errors,
         });
         break;

@@ -107,6 +107,8 @@ export class World {
   readonly ranks: number;
   readonly events: PoolEvent[];
   readonly plans: Readonly<Record<PlanRound["plan"], Loaded>>;
+  /** Iterations are dealt to the ranks' own processes in chunks, of which errors name the first. */
+  readonly dealsChunks: boolean;
   readonly #faults: readonly Int32Array[];
   readonly #fun: Fun;
   readonly #expected: Expected;
@@ -123,6 +125,7 @@ export class World {
     fun: Fun;
     expected: Expected;
     blocks: boolean;
+    dealsChunks: boolean;
     kept: Kept;
   }) {
     this.pool = parts.pool;
@@ -134,6 +137,7 @@ export class World {
     this.#fun = parts.fun;
     this.#expected = parts.expected;
     this.#blocks = parts.blocks;
+    this.dealsChunks = parts.dealsChunks;
     this.#kept = parts.kept;
   }
 
@@ -170,7 +174,19 @@ export class World {
     // The library that bodies may use is loaded before the first, which would count as their time.
     await parallelFor(ranks, (i) => i, { pool, schedule: "static" });
     const blocksCaller = transport !== "in-process, deferred";
-    return new World({ pool, heap, ranks, events, plans, faults, fun, expected, blocks: blocksCaller, kept });
+    return new World({
+      pool,
+      heap,
+      ranks,
+      events,
+      plans,
+      faults,
+      fun,
+      expected,
+      blocks: blocksCaller,
+      dealsChunks: transport === "processes",
+      kept,
+    });
   }
 
   #inputs({ example }: Loaded): Record<string, Float64Array> {
