@@ -8,6 +8,7 @@ import {
   controlBytes,
   controlFloat,
   controlWord,
+  holdNothing,
   poolWord,
   timelineLength,
   timelineStride,
@@ -26,6 +27,7 @@ export class RankBlocks {
       heap.allocate(controlBytes, `the words of rank ${rank}`),
     );
     this.#views = this.#blocks.map(({ address }) => controlBlock(heap.memory.buffer, address));
+    for (const { floats } of this.#views) holdNothing(floats);
   }
 
   /** Address of the pool's words. */

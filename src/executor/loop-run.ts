@@ -1,106 +1,22 @@
 /**
- * A loop at work: iterations are dealt to ranks, or to the calling thread, and their results put in order. A body that
+ * A loop at work: iterations are dealt to the ranks of a pool, and their results put in order. A body that
  * throws, a rank that ends and a timeout each stop the rest, and become the loop's one error.
  */
 import { at } from "../base/at.js";
 import { CaptureError, RankLostError } from "../base/errors.js";
-import type { CapturedBody } from "../closure/body.js";
-import { codecOf, Decoder } from "../closure/codec.js";
-import { compileClosed } from "../closure/functions.js";
-import type { LoopJob, LoopReply, Schedule } from "../closure/job.js";
+import { codecOf } from "../closure/codec.js";
+import type { LoopReply } from "../closure/job.js";
 import { loopWord } from "../closure/job.js";
-import type { AnyFunction } from "../closure/source.js";
-import type { Heap } from "../heap/heap.js";
-import { sharedHeap } from "../heap/heap.js";
-import { LoopSignal } from "../rank/loop-signal.js";
-import { runLoop } from "../rank/loop.js";
-import { loopReply } from "../transports/loop-work.js";
 import type { Reply, Task } from "../transports/reply.js";
 import { all, answered, late, within } from "../transports/reply.js";
-import type { LoopWork } from "../transports/service.js";
 import { controlFloat } from "../transports/words.js";
 import type { PoolCall, PoolCallContext, PoolCore } from "./core.js";
 import { rankError, rankLostError, timeoutError } from "./failures.js";
+import type { LoopCall, LoopResults, PreparedLoop } from "./loop-job.js";
+import { gather, jobOf, scratchFor } from "./loop-job.js";
 import type { LoopOptions, LoopRange } from "./loop-options.js";
-
-/** A loop that is ready to run. */
-export interface PreparedLoop {
-  readonly range: LoopRange;
-  readonly schedule: Schedule;
-  readonly captured: CapturedBody;
-}
-
-/** One loop's call: what the members need in common. */
-interface LoopCall {
-  readonly loop: number;
-  readonly task: number;
-  readonly words: number | SharedArrayBuffer;
-  readonly blocking: boolean;
-}
-
-function jobOf(
-  prepared: PreparedLoop,
-  call: LoopCall,
-  member: number,
-  members: number,
-  pins: ReadonlyMap<number, readonly number[]>,
-  positions: readonly number[] | undefined,
-  rank: number,
-): LoopJob {
-  const { range, schedule, captured } = prepared;
-  const own = pins.get(rank) ?? [];
-  const { items } = captured;
-  const shared = positions?.length ?? range.count;
-  // A rank is only sent items that it may have to run.
-  const mine = positions === undefined ? undefined : new Set([...positions, ...own]);
-  return {
-    ...call,
-    body: captured.body,
-    iterations:
-      "items" in range.iterations
-        ? {
-            kind: "items",
-            items: (items ?? []).map((item, i) => (mine === undefined || mine.has(i) ? item : undefined)),
-          }
-        : { kind: "range", ...range.iterations },
-    shared,
-    ...(positions === undefined ? {} : { positions }),
-    own,
-    schedule,
-    member,
-    members,
-  };
-}
-
-/** Results in order, before their type is known. */
-export type LoopResults = Float64Array | unknown[];
-
-/** Puts the replies of all members together, in order. */
-function gather(
-  count: number,
-  replies: readonly LoopReply[],
-  captured: CapturedBody,
-): Float64Array | unknown[] {
-  const numeric = replies.every(({ numbers }) => numbers !== undefined);
-  const results: Float64Array | unknown[] = numeric ? new Float64Array(count) : new Array<unknown>(count);
-  const decoders = new Map(
-    Object.entries(captured.body.decoders).map(([name, source]) => {
-      const decode: AnyFunction = compileClosed(source);
-      return [name, decode as (data: unknown) => unknown]; // A decoder, by the contract of codecs.
-    }),
-  );
-  for (const { runs, numbers, values } of replies) {
-    const decoder = new Decoder(decoders);
-    let next = 0;
-    for (let i = 0; i < runs.length; i += 2) {
-      for (let offset = 0; offset < at(runs, i + 1); offset++, next++) {
-        const value = numbers === undefined ? decoder.decode(values?.[next]) : numbers[next];
-        (results as unknown[])[at(runs, i) + offset] = value; // The same assignment for both kinds.
-      }
-    }
-  }
-  return results;
-}
+import type { Part } from "./loop-part.js";
+import { afterParts, partOf } from "./loop-part.js";
 
 /** The failure of the lowest index. */
 function firstFailure(
@@ -114,63 +30,6 @@ function firstFailure(
   }
   return first;
 }
-
-/** All iterations on the calling thread: captured, copied and failing as on a rank. */
-export function* runHere(prepared: PreparedLoop, options: LoopOptions, blocks: boolean): Task<LoopResults> {
-  const { range, captured } = prepared;
-  const { signal, onProgress } = options;
-  signal?.throwIfAborted();
-  const buffer = new SharedArrayBuffer(4 * loopWord.count);
-  const words = new Int32Array(buffer);
-  const call = { loop: 0, task: 0, words: buffer, blocking: blocks };
-  const heap = sharedHeap();
-  const scratch = scratchFor(heap, captured);
-  const job = { ...structuredClone(jobOf(prepared, call, 0, 1, new Map(), undefined, 0)), ...scratch?.part };
-  const loopSignal = new LoopSignal(words);
-  const giveUp = (): void => {
-    Atomics.store(words, loopWord.cancel, 1);
-    loopSignal.abort(signal?.reason);
-  };
-  signal?.addEventListener("abort", giveUp, { once: true });
-  try {
-    const begin = (): LoopWork =>
-      runLoop(job, {
-        rank: 0,
-        words,
-        memory: heap.memory,
-        locals: localsHere,
-        signal: loopSignal,
-        hold: () => {},
-        chunkDone: () => onProgress?.(Atomics.load(words, loopWord.done), range.count),
-      });
-    const reply = yield* answered(loopReply(begin));
-    signal?.throwIfAborted();
-    if (reply.failure !== undefined) {
-      throw rankError(0, reply.failure.error, { index: reply.failure.index });
-    }
-    return gather(range.count, [reply], captured);
-  } finally {
-    signal?.removeEventListener("abort", giveUp);
-    scratch?.free();
-  }
-}
-
-/** Memory that one rank's values may use while the loop runs. */
-function scratchFor(
-  heap: Heap,
-  { scratchBytes: bytes }: CapturedBody,
-): { readonly part: Pick<LoopJob, "scratch">; free(): void } | undefined {
-  if (bytes === 0) return undefined;
-  const block = heap.allocate(bytes, "scratch memory of a loop");
-  return {
-    part: { scratch: { address: block.address, bytes } },
-    free: () => {
-      block.free();
-    },
-  };
-}
-
-const localsHere = new Map<string, unknown>();
 
 /** Items that are held by ranks, by rank, and the positions of those that anybody may run. */
 function pinItems(
@@ -255,9 +114,10 @@ function* runOnRanks(
   };
   context.onGiveUp(cancel);
   const scratches = ranks.map(() => scratchFor(core.heap, captured));
+  let replies: readonly Part[] = [];
   try {
     const until = timeout === undefined ? Infinity : performance.now() + timeout;
-    const replies = ranks.map((rank, member) => {
+    replies = ranks.map((rank, member) => {
       const job = jobOf(
         prepared,
         call,
@@ -269,7 +129,7 @@ function* runOnRanks(
       );
       // Ranks beyond those that share the rest run what they hold, and nothing else.
       const limited = { ...job, ...scratches[member]?.part, ...(rank < sharing ? {} : { shared: 0 }) };
-      return stopping(core.transport.link(rank).evaluate(limited), cancel);
+      return partOf(core.transport.link(rank).evaluate(limited), cancel);
     });
     const ended = all(replies);
     let progressFailure: { readonly error: unknown } | undefined;
@@ -299,23 +159,24 @@ function* runOnRanks(
       cancel();
       outcomes = yield* answered(within(ended, performance.now() + grace));
     }
-    const killed = new Set<number>();
+    const killed = new Map<number, Reply<unknown>>();
     if (outcomes === late) {
       const reason = overran
         ? `it overran the timeout of ${timeout} ms`
         : "its body went on in a loop that was given up";
       for (const [member, rank] of ranks.entries()) {
         if (at(replies, member).settled) continue;
-        killed.add(rank);
-        core.transport.kill(rank, reason);
+        killed.set(rank, core.transport.kill(rank, reason));
       }
       // Ranks of this thread cannot be ended: what they wait for is left alone.
       if (core.transport.kind === "inProcess") {
-        const rank = at([...killed], 0);
+        const rank = at([...killed.keys()], 0);
         const lost = lostLoop(core, rank, rankLostError(rank, reason, {}));
         throw timeout === undefined ? lost : timeoutError(timeout, lost);
       }
       outcomes = yield* answered(ended);
+      // A rank that was done after all ends nevertheless: not in the middle of the next call.
+      yield* answered(all([...killed.values()]));
     }
     const done: { readonly rank: number; readonly reply: LoopReply }[] = [];
     let ending: Error | undefined;
@@ -349,59 +210,11 @@ function* runOnRanks(
       captured,
     );
   } finally {
-    block.free();
-    for (const scratch of scratches) scratch?.free();
+    afterParts(replies, () => {
+      block.free();
+      for (const scratch of scratches) scratch?.free();
+    });
   }
-}
-
-/** A rank's part of a loop: a reply that stops the loop elsewhere if it failed there. */
-interface Part extends Reply<LoopReply> {
-  /** True once it has come. */
-  readonly settled: boolean;
-  /** Sees whether it has come, for callers that block. */
-  look(): void;
-}
-
-/** Makes a part of a rank's reply. */
-function stopping(reply: Reply<LoopReply>, cancel: () => void): Part {
-  let settled = false;
-  let promise: Promise<LoopReply> | undefined;
-  const see = (result: LoopReply): LoopReply => {
-    settled = true;
-    if (result.failure !== undefined) cancel();
-    return result;
-  };
-  const lose = (error: unknown): never => {
-    settled = true;
-    cancel();
-    throw error;
-  };
-  const wait = (until?: number): LoopReply | typeof late => {
-    let result: LoopReply | typeof late;
-    try {
-      result = reply.wait(until);
-    } catch (error) {
-      return lose(error);
-    }
-    return result === late ? late : see(result);
-  };
-  return {
-    wait,
-    get settled() {
-      return settled;
-    },
-    look: () => {
-      try {
-        wait(0);
-      } catch {
-        // It has stopped the loop; its error is asked for later.
-      }
-    },
-    get promise() {
-      promise ??= reply.promise.then(see, lose);
-      return promise;
-    },
-  };
 }
 
 /** The error of a rank that ended in a loop, with the iterations that it held. */

@@ -11,8 +11,9 @@ import { coreOf } from "./cores.js";
 import { defaultPool, defaultPoolNow } from "./defaultPool.js";
 import type { LoopOptions, Range } from "./loop-options.js";
 import { checkLoopOptions, resolveRange, resolveSchedule } from "./loop-options.js";
-import type { LoopResults, PreparedLoop } from "./loop-run.js";
-import { callOf, runHere } from "./loop-run.js";
+import { runHere } from "./loop-here.js";
+import type { LoopResults, PreparedLoop } from "./loop-job.js";
+import { callOf } from "./loop-run.js";
 
 /** What a body is told besides its item. The values given by `with` are there too, by name. */
 export interface LoopContext {

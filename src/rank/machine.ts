@@ -54,6 +54,8 @@ export class RankMachine implements RankService {
   readonly #residents = new Map<number, Resident>();
   readonly #loops = new Map<number, LoopSignal>();
   readonly #locals = new Map<string, unknown>();
+  /** Its words may belong to somebody else now; bodies that go on in this thread write to them no more. */
+  #closed = false;
 
   /** `loop` is what runs iterations; a rank's thread loads it when the first loop comes. */
   constructor(setup: RankSetup, threadId: number, loop: typeof runLoop, device?: ProcessDevice) {
@@ -164,16 +166,18 @@ export class RankMachine implements RankService {
         locals: this.#locals,
         signal,
         hold: (index, end) => {
+          if (this.#closed) return;
           floats[controlFloat.index] = index;
           floats[controlFloat.chunkEnd] = end;
         },
         chunkDone: (task, start, iterations) => {
+          if (this.#closed) return;
           this.#timeline.record(task, start, performance.now(), 0, iterations);
           floats[controlFloat.iterations] = (floats[controlFloat.iterations] ?? 0) + iterations;
         },
       });
     } finally {
-      this.#timeline.leave();
+      if (!this.#closed) this.#timeline.leave();
       this.#loops.delete(job.loop);
     }
   }
@@ -183,6 +187,7 @@ export class RankMachine implements RankService {
   }
 
   close(): void | Promise<void> {
+    this.#closed = true;
     this.#residents.clear();
     this.#executables.clear();
     return this.#device.close();

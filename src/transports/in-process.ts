@@ -104,7 +104,7 @@ export function inProcess(setups: readonly RankSetup[], create: CreateRank): Tra
       return outcomes;
     },
     heal: () => finished(undefined),
-    kill: () => {},
+    kill: () => immediate(() => undefined),
     *close() {
       for (const service of services.splice(0)) yield* answered(settling(service.close()));
     },

@@ -12,7 +12,7 @@ import { all, answered, immediate, within } from "./reply.js";
 import type { RankInfo, RankSetup } from "./service.js";
 import type { Supervision } from "./supervision.js";
 import type { ControlBlock } from "./words.js";
-import { controlBlock, controlBytes, controlWord, lookAgain, poolWord } from "./words.js";
+import { controlBlock, controlBytes, controlWord, holdNothing, lookAgain, poolWord } from "./words.js";
 
 /** What a rank's client is told of its pool. */
 export interface RankClientOptions {
@@ -85,6 +85,7 @@ export class RankClient {
   *start(): Task<void> {
     const { words } = this.block;
     Atomics.store(words, controlWord.ended, 0);
+    holdNothing(this.block.floats);
     Atomics.store(words, controlWord.outcome, Atomics.load(words, controlWord.command));
     const { port1, port2 } = new MessageChannel();
     const { mailbox, control } = this.#supervision;
@@ -126,8 +127,9 @@ export class RankClient {
     Atomics.add(words, controlWord.command, 1);
   }
 
-  kill(reason: string): void {
-    this.#supervision.control.call("kill", [this.#number, reason]);
+  /** Ends the thread; answers when it has ended. */
+  kill(reason: string): Reply<void> {
+    return this.#supervision.control.call("kill", [this.#number, reason]);
   }
 
   *close(): Task<void> {

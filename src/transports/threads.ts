@@ -16,7 +16,7 @@ import { park, spin } from "./park.js";
 import type { RankClientOptions } from "./rank-client.js";
 import { RankClient } from "./rank-client.js";
 import type { Reply, Task } from "./reply.js";
-import { answered, late, together, within } from "./reply.js";
+import { all, answered, late, together, within } from "./reply.js";
 import type { RankSetup } from "./service.js";
 import { StandIn } from "./stand-in.js";
 import { holdSupervision } from "./supervision.js";
@@ -147,8 +147,10 @@ class Threads implements Transport {
       if ((yield* answered(within(ended, until))) === late) {
         overrun();
         if ((yield* answered(within(ended, performance.now() + grace))) === late) {
-          for (const client of called) if (!client.finished) client.kill(reason);
+          const kills = called.filter((client) => !client.finished).map((client) => client.kill(reason));
           yield* answered(ended);
+          // A rank that was done after all ends nevertheless: not in the middle of the next call.
+          yield* answered(all(kills));
         }
       }
     }
@@ -164,8 +166,8 @@ class Threads implements Transport {
     this.lost.delete(rank);
   }
 
-  kill(rank: number, reason: string): void {
-    at(this.#ranks, rank).kill(reason);
+  kill(rank: number, reason: string): Reply<void> {
+    return at(this.#ranks, rank).kill(reason);
   }
 
   *close(): Task<void> {

@@ -52,7 +52,7 @@ export interface Transport {
   readonly lost: ReadonlySet<number>;
   /** Starts a lost rank again; what it had loaded must be loaded again. */
   heal(rank: number): Task<void>;
-  /** Ends a rank that does not answer; whoever waits for it is told `reason`. */
-  kill(rank: number, reason: string): void;
+  /** Ends a rank that does not answer, and says when it has ended; whoever waits for it is told `reason`. */
+  kill(rank: number, reason: string): Reply<void>;
   close(): Task<void>;
 }

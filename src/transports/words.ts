@@ -93,6 +93,12 @@ export const controlFloat = {
   chunkEnd: 8,
 } as const;
 
+/** Says that a rank holds no iteration of a loop. */
+export function holdNothing(floats: Float64Array): void {
+  floats[controlFloat.index] = -1;
+  floats[controlFloat.chunkEnd] = -1;
+}
+
 /** Timeline entries that a rank keeps; older ones are overwritten. */
 export const timelineLength = 1024;
 

@@ -14,6 +14,7 @@ import {
   RankLostError,
   registerCodec,
   sharedArray,
+  TimeoutError,
 } from "heddle";
 import { at } from "#heddle/base/at";
 import { ring } from "../contracts/plans.js";
@@ -530,6 +531,22 @@ describe("parallelFor without a pool of its own", () => {
       RankError,
     );
     expect(error).toMatchObject({ index: 1, rank: 0 });
+  });
+
+  it("gives up on the calling thread too", async () => {
+    const never = (): Promise<number> => new Promise<number>(() => {});
+    const timed = await failureOf(parallelFor(2, never, { if: false, timeout: 30 }), TimeoutError);
+    expect(timed).toMatchObject({ rank: 0 });
+    const signal = AbortSignal.timeout(30);
+    await expect(parallelFor(2, never, { if: false, signal })).rejects.toThrow(/aborted due to timeout/);
+    const slow = (i: number): number => {
+      const end = performance.now() + 5;
+      while (performance.now() < end) void 0;
+      return i;
+    };
+    await failureOf(parallelFor(1000, slow, { if: false, timeout: 30 }), TimeoutError);
+    expect(() => parallelFor.sync(1000, slow, { if: false, timeout: 30 })).toThrow(TimeoutError);
+    expect(await parallelFor(3, slow, { if: false, timeout: 10_000 })).toEqual(Float64Array.of(0, 1, 2));
   });
 
   it("inside a body runs where it is", async () => {

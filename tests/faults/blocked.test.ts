@@ -1,7 +1,15 @@
 // What happens to ranks while the calling thread blocks: exits, throws, endless loops and heaps that run out are settled
 // with a typed error within their bounds, by the supervisor, and the pool is whole again for the next call.
 import { afterEach, describe, expect, it } from "vitest";
-import { createPool, parallelFor, RankError, RankLostError, TimeoutError, BlockingError } from "heddle";
+import {
+  createPool,
+  parallelFor,
+  registerCodec,
+  RankError,
+  RankLostError,
+  TimeoutError,
+  BlockingError,
+} from "heddle";
 import type { Pool, PoolEvent } from "heddle";
 import { adoptCore, coreOf } from "#heddle/executor/cores";
 import { openPoolNow } from "#heddle/executor/open";
@@ -248,6 +256,85 @@ describe("a loop that has failed on one rank", () => {
     expect(String(await loop)).toMatch(/enough|exit code 3/);
     expect(String(await never)).toMatch(/enough/);
     expect(await parallelFor(20, (i) => i * i, { pool })).toEqual(squares);
+  });
+});
+
+describe("a rank that is done just when it is ended", () => {
+  // Between giving up and ending a rank lie 25 ms: bodies end around that moment.
+  const delays = Array.from({ length: 8 }, (_, i) => 43 + 0.5 * i);
+  const busy = (i: number, { delay }: { delay: number }): number => {
+    const end = performance.now() + (i === 1 ? delay : 0);
+    while (performance.now() < end) void 0;
+    return i * i;
+  };
+
+  it("never ends in the middle of the next call", async () => {
+    const { pool } = poolNow();
+    for (const delay of delays) {
+      try {
+        parallelFor.sync(2, busy, { pool, timeout: 20, schedule: "static", with: { delay } });
+      } catch (error) {
+        expect(error).toBeInstanceOf(TimeoutError);
+      }
+      expect(parallelFor.sync(20, (i) => i * i, { pool })).toEqual(squares);
+    }
+    for (const delay of delays) {
+      const loop = parallelFor(2, busy, { pool, timeout: 20, schedule: "static", with: { delay } });
+      const error: unknown = await loop.then(
+        () => undefined,
+        (reason: unknown) => reason,
+      );
+      if (error !== undefined) expect(error).toBeInstanceOf(TimeoutError);
+      expect(await parallelFor(20, (i) => i * i, { pool })).toEqual(squares);
+    }
+  });
+});
+
+describe("a rank that ends before its first iteration", () => {
+  class Trap {}
+  registerCodec({
+    name: "test trap",
+    test: (value) => value instanceof Trap,
+    encode: () => 0,
+    decode: () => process.exit(4),
+  });
+
+  it("is not said to have held one", () => {
+    const { pool } = poolNow();
+    parallelFor.sync(20, (i) => i, { pool });
+    const trap = new Trap();
+    const { error } = thrown(() => parallelFor.sync(2, () => trap, { pool }));
+    expect(error).toBeInstanceOf(RankLostError);
+    expect((error as RankLostError).index).toBeUndefined();
+    expect(String(error)).not.toMatch(/iteration/);
+  });
+});
+
+describe("a loop in the calling thread that gave up a body", () => {
+  it("keeps the memory that the body may still write to", async () => {
+    const pool = await createPool({ ranks: 1, inProcess: true });
+    const { heap } = coreOf(pool);
+    const gate: { open?: () => void } = {};
+    Object.assign(globalThis, {
+      bodyGate: new Promise<void>((resolve) => {
+        gate.open = resolve;
+      }),
+    });
+    const body = async (i: number): Promise<number> => {
+      await (globalThis as unknown as { bodyGate: Promise<void> }).bodyGate;
+      return i;
+    };
+    await expect(parallelFor(1, body, { pool, timeout: 30 })).rejects.toThrow(TimeoutError);
+    const aborted = parallelFor(1, body, { pool, signal: AbortSignal.timeout(30) });
+    await expect(aborted).rejects.toThrow(/aborted/);
+    await pool.close();
+    // Whoever gets memory now must not see what the bodies write when they go on.
+    const blocks = Array.from({ length: 200 }, () => heap.allocate(64, "test"));
+    const views = blocks.map(({ address }) => heap.view("int32", address, 16).fill(-7));
+    gate.open?.();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    for (const view of views) expect(view).toEqual(new Int32Array(16).fill(-7));
+    for (const block of blocks) block.free();
   });
 });
 
