@@ -22,6 +22,7 @@ import { StandIn } from "./stand-in.js";
 import { holdSupervision } from "./supervision.js";
 import type { RankLink, StepMode, StepOptions, StepOutcome, Transport } from "./transport.js";
 import { takeTurns } from "./turns.js";
+import { Watch } from "./watch.js";
 import { controlWord, lookAgain, openStep, pendingRanks, planWord, poolWord, stepStatus } from "./words.js";
 
 /** What the threads transport needs besides the ranks' setups. */
@@ -42,7 +43,7 @@ export interface ThreadOptions {
   readonly onLost: (rank: number, reason: string, task: number) => void;
 }
 
-/** How long whoever waits for the next step or for its end watches the words before it blocks, in microseconds. */
+/** How long the calling thread watches for the end of a step, or for what another rank sends, the words before it blocks, in microseconds. */
 const spinTime = 100;
 
 /** How long a rank that is told to give up has for it before it is ended, in milliseconds. */
@@ -63,6 +64,7 @@ class Threads implements Transport {
   readonly #ranks: readonly RankClient[];
   readonly #standIns: readonly StandIn[];
   readonly #links: readonly RankLink[];
+  readonly #watch = new Watch();
   /** Addresses of plans' words, to wake ranks that wait for one that is gone. */
   readonly #planWords = new Map<number, number>();
 
@@ -112,10 +114,13 @@ class Threads implements Transport {
     const called = rest.filter((client) => client.alive);
     const outcomes = members.map((): StepOutcome => ({ kind: "aborted" }));
     const words = this.#words;
-    const spinning = called.length < this.#options.processors ? spinTime : 0;
+    const free = called.length < this.#options.processors;
+    const spinning = free ? spinTime : 0;
+    const watching = this.#watch.begin();
     Atomics.store(words, poolWord.planWords, this.#planWords.get(plan) ?? 0);
     if (called.length > 0) {
-      Atomics.store(words, poolWord.spin, spinning);
+      // A rank that watched where every processor is taken would take the caller's.
+      Atomics.store(words, poolWord.spin, free ? watching : 0);
       openStep(words, called.length);
       for (const client of called) client.command(plan);
       Atomics.add(words, poolWord.attention, 1);
@@ -154,6 +159,7 @@ class Threads implements Transport {
         }
       }
     }
+    this.#watch.end();
     for (let i = owned; i < members.length; i++) {
       const client = at(members, i);
       outcomes[i] = yield* outcomeOf(client, called.includes(client));
