@@ -42,7 +42,7 @@ export interface PoolOptions {
   readonly scriptHeap?: number;
   /**
    * Steps of a plan that compute less than waking the ranks costs, by measurement, are carried out by the calling thread
-   * alone: the same programs in the same memory, with the same bits. `false`: ranks carry out every step. Default: true.
+   * alone: the same programs in the same memory, with the same bits. `false`: ranks take part in every step. Default: true.
    */
   readonly inline?: boolean;
   /** Closes the pool when aborted. */

@@ -13,7 +13,7 @@ import type { RankControl, RankStart } from "../transports/control.js";
 import { answer, endpointOf } from "../transports/control.js";
 import { driveLoop } from "../transports/loop-work.js";
 import { ringMailbox } from "../transports/mailbox.js";
-import { park, spin } from "../transports/park.js";
+import { park, spin, wakeTime } from "../transports/park.js";
 import type { LoopWork, RankInfo, RankSetup, Resumable } from "../transports/service.js";
 import { StepAborted } from "../transports/service.js";
 import {
@@ -29,6 +29,7 @@ import type * as Loops from "./loop.js";
 import { RankMachine } from "./machine.js";
 import type { ProcessDevice } from "./process-device.js";
 import { becomeRankThread } from "./thread.js";
+import { Watch } from "./watch.js";
 
 /** How long a rank blocks its event loop after a step, in milliseconds, before it parks without blocking. */
 const blockTime = 4;
@@ -50,8 +51,8 @@ async function drive(resumable: Resumable, poolWords: Int32Array): Promise<void>
       continue;
     }
     const { words, value } = waiting;
-    const spinning = Atomics.load(poolWords, poolWord.spin) / 1000;
-    if (spin(() => Atomics.load(words, planWord.bell) !== value, spinning)) continue;
+    const rung = (): boolean => Atomics.load(words, planWord.bell) !== value;
+    if (Atomics.load(poolWords, poolWord.watch) !== 0 && spin(rung, wakeTime)) continue;
     await park(words, planWord.bell, value);
   }
 }
@@ -121,8 +122,10 @@ export async function serveRank(
     endpointOf(port, () => ringMailbox(mail)),
   );
 
+  const watch = new Watch();
   /** Carries out the step that was commanded, and counts this rank off. */
   const step = async (command: number): Promise<void> => {
+    watch.begin();
     const begun = Atomics.load(poolWords, poolWord.pending);
     const plan = Atomics.load(words, controlWord.plan);
     let status: number = stepStatus.done;
@@ -138,6 +141,7 @@ export async function serveRank(
     Atomics.store(words, controlWord.status, status);
     Atomics.store(words, controlWord.outcome, command);
     leaveStep(poolWords, begun);
+    watch.end();
   };
 
   const serve = async (): Promise<void> => {
@@ -155,7 +159,8 @@ export async function serveRank(
       }
       const asked = (): boolean => Atomics.load(poolWords, poolWord.attention) !== attention;
       const patient = warm && evaluating === 0 && performance.now() - turned < patience;
-      if (patient && spin(asked, Atomics.load(poolWords, poolWord.spin) / 1000)) {
+      const watches = Atomics.load(poolWords, poolWord.watch) !== 0;
+      if (patient && watches && spin(asked, watch.time)) {
         // A step, or mail on the control channel, which is only read in a turn of the event loop.
         if (Atomics.load(words, controlWord.command) !== seen) continue;
       } else if (patient) {

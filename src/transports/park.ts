@@ -9,6 +9,9 @@ export function park(words: Int32Array, index: number, value: number): Promise<u
   return result.async ? result.value : undefined;
 }
 
+/** What it costs to wake a thread that sleeps, in milliseconds: to watch for about as long is worth it. */
+export const wakeTime = 0.25;
+
 /** Looks at `ready` for at most `milliseconds`; true as soon as it holds. */
 export function spin(ready: () => boolean, milliseconds: number): boolean {
   if (ready()) return true;

@@ -12,7 +12,7 @@ import type { RankThread } from "./control.js";
 import type { CreateRank } from "./in-process.js";
 import { failedOutcome } from "./in-process.js";
 import { keepAlive } from "./keep-alive.js";
-import { park, spin } from "./park.js";
+import { park, spin, wakeTime } from "./park.js";
 import type { RankClientOptions } from "./rank-client.js";
 import { RankClient } from "./rank-client.js";
 import type { Reply, Task } from "./reply.js";
@@ -22,7 +22,6 @@ import { StandIn } from "./stand-in.js";
 import { holdSupervision } from "./supervision.js";
 import type { RankLink, StepMode, StepOptions, StepOutcome, Transport } from "./transport.js";
 import { takeTurns } from "./turns.js";
-import { Watch } from "./watch.js";
 import { controlWord, lookAgain, openStep, pendingRanks, planWord, poolWord, stepStatus } from "./words.js";
 
 /** What the threads transport needs besides the ranks' setups. */
@@ -43,9 +42,6 @@ export interface ThreadOptions {
   readonly onLost: (rank: number, reason: string, task: number) => void;
 }
 
-/** How long the calling thread watches for the end of a step, or for what another rank sends, the words before it blocks, in microseconds. */
-const spinTime = 100;
-
 /** How long a rank that is told to give up has for it before it is ended, in milliseconds. */
 const grace = 25;
 
@@ -64,7 +60,6 @@ class Threads implements Transport {
   readonly #ranks: readonly RankClient[];
   readonly #standIns: readonly StandIn[];
   readonly #links: readonly RankLink[];
-  readonly #watch = new Watch();
   /** Addresses of plans' words, to wake ranks that wait for one that is gone. */
   readonly #planWords = new Map<number, number>();
 
@@ -115,12 +110,11 @@ class Threads implements Transport {
     const outcomes = members.map((): StepOutcome => ({ kind: "aborted" }));
     const words = this.#words;
     const free = called.length < this.#options.processors;
-    const spinning = free ? spinTime : 0;
-    const watching = this.#watch.begin();
+    const spinning = free ? wakeTime : 0;
     Atomics.store(words, poolWord.planWords, this.#planWords.get(plan) ?? 0);
     if (called.length > 0) {
       // A rank that watched where every processor is taken would take the caller's.
-      Atomics.store(words, poolWord.spin, free ? watching : 0);
+      Atomics.store(words, poolWord.watch, free ? 1 : 0);
       openStep(words, called.length);
       for (const client of called) client.command(plan);
       Atomics.add(words, poolWord.attention, 1);
@@ -159,7 +153,6 @@ class Threads implements Transport {
         }
       }
     }
-    this.#watch.end();
     for (let i = owned; i < members.length; i++) {
       const client = at(members, i);
       outcomes[i] = yield* outcomeOf(client, called.includes(client));
@@ -234,7 +227,7 @@ class Threads implements Transport {
         return Promise.resolve(park(words, planWord.bell, value)).then(() => undefined);
       },
       wait: (until = Infinity) => {
-        if (spin(rung, spinning / 1000)) return;
+        if (spin(rung, spinning)) return;
         return this.#held.supervision.mailbox.blockOn(words, planWord.bell, rung, until) ? undefined : late;
       },
     };
@@ -248,7 +241,7 @@ class Threads implements Transport {
     return {
       get promise() {
         return (async (): Promise<void> => {
-          if (spin(counted, spinning / 1000)) return;
+          if (spin(counted, spinning)) return;
           const release = keepAlive();
           for (;;) {
             const value = Atomics.load(words, poolWord.pending);
@@ -259,7 +252,7 @@ class Threads implements Transport {
         })();
       },
       wait: (until = Infinity) => {
-        if (spin(counted, spinning / 1000)) return;
+        if (spin(counted, spinning)) return;
         const { mailbox } = this.#held.supervision;
         return mailbox.blockOn(words, poolWord.pending, ready, until) ? undefined : late;
       },

@@ -9,8 +9,8 @@ export const poolWord = {
   pending: 0,
   /** Bumped by main with every step and with mail for a rank that blocks: what idle ranks wait for. */
   attention: 1,
-  /** Microseconds that ranks watch for the next step before they block. */
-  spin: 2,
+  /** Not 0: a processor is left for the caller while the ranks watch for what they wait for. */
+  watch: 2,
   /** Address of the words of the plan that is stepped. */
   planWords: 3,
   /** Bumped when a constant was overwritten: devices with memory of their own must fetch theirs again. */
