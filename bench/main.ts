@@ -17,6 +17,7 @@ const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> 
   objectives: () => import("./objectives.js"),
   startup: () => import("./startup.js"),
   memory: () => import("./memory.js"),
+  tracing: () => import("./tracing.js"),
   kernels: () => import("./kernels.js"),
 };
 

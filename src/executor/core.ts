@@ -87,11 +87,16 @@ export class PoolCore {
     this.heap = heap;
     this.transport = transport;
     this.blocks = blocks;
-    this.ledger = new Ledger(blocks, settings.devices.length, (task) => this.taskName(task));
+    this.ledger = new Ledger(blocks, settings.devices.length);
     this.onClose(watchConstants(heap, blocks.poolWords));
     if (settings.trace !== undefined) {
-      const trace = new Trace(settings.trace, settings.devices, () => this.#bookAll());
-      this.ledger.onEntry = (entry) => trace.add(entry);
+      const trace = new Trace(
+        settings.trace,
+        settings.devices,
+        (task) => this.taskName(task),
+        () => this.#bookAll(),
+      );
+      this.ledger.onEntry = (rank, timeline, slot) => trace.add(rank, timeline, slot);
       this.#trace = trace;
     }
   }
@@ -155,8 +160,7 @@ export class PoolCore {
     } finally {
       clearInterval(timer);
       this.ledger.book();
-      const { timeOrigin } = performance;
-      this.#trace?.call(operation, timeOrigin + start, timeOrigin + performance.now(), blocks);
+      this.#trace?.call(operation, start, performance.now(), blocks);
     }
   }
 

@@ -4,10 +4,8 @@
  * back a ring reaches.
  */
 import type { RankBlocks } from "./blocks.js";
-import { entryAt } from "./blocks.js";
 import { at } from "../base/at.js";
 import { timelineLength } from "../transports/words.js";
-import type { TimelineEntry } from "./timeline.js";
 
 /** What was worked on a task. */
 export interface TaskTotal {
@@ -17,20 +15,18 @@ export interface TaskTotal {
 
 export class Ledger {
   readonly #blocks: RankBlocks;
-  readonly #taskName: (task: number) => string | undefined;
   /** By rank, the entries that are booked. */
   readonly #booked: number[];
   /** By rank and number of task. */
   readonly #totals: Map<number, TaskTotal>[];
   readonly #none: TaskTotal = { milliseconds: 0, count: 0 };
-  /** Told of each entry, if anybody wants to know. */
-  onEntry: ((entry: TimelineEntry) => void) | undefined;
+  /** Told of each entry that is booked, as it lies in the rank's ring. */
+  onEntry: ((rank: number, timeline: Float64Array, slot: number) => void) | undefined;
   /** Entries that were overwritten before they were booked. */
   dropped = 0;
 
-  constructor(blocks: RankBlocks, ranks: number, taskName: (task: number) => string | undefined) {
+  constructor(blocks: RankBlocks, ranks: number) {
     this.#blocks = blocks;
-    this.#taskName = taskName;
     this.#booked = new Array<number>(ranks).fill(0);
     this.#totals = Array.from({ length: ranks }, () => new Map<number, TaskTotal>());
   }
@@ -52,7 +48,7 @@ export class Ledger {
         }
         total.milliseconds += at(timeline, slot + 2) - at(timeline, slot + 1);
         total.count++;
-        this.onEntry?.(entryAt(rank, slot, timeline, this.#taskName));
+        this.onEntry?.(rank, timeline, slot);
       });
       this.#booked[rank] = count;
     }

@@ -2,10 +2,12 @@
  * A pool's diary as a file for chrome://tracing and Perfetto: what every rank worked on and when, what the calling thread
  * waited for, and what befell the pool. It is written when the pool closes, and also when the program ends otherwise.
  */
-import { writeFileSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
+import { at } from "../base/at.js";
 import { ArgumentError, HeddleError } from "../base/errors.js";
+import { timelineStride } from "../transports/words.js";
 import type { PoolEvent } from "./events.js";
-import type { TimelineEntry } from "./timeline.js";
+import { Spans } from "./spans.js";
 
 /** One event of Chrome's trace event format; times in microseconds. */
 export interface TraceEvent {
@@ -35,22 +37,39 @@ export interface TraceFile {
   };
 }
 
-/** Spans that a trace holds at most, a few hundred megabytes of text. */
-const mostEvents = 2_000_000;
+/** Spans that a trace holds at most: a few hundred megabytes of text. Of events, which are rare, there may be fewer. */
+const mostSpans = 2_000_000;
+const mostEvents = 100_000;
+
+/** Events that are written to the file at a time. */
+const together = 4096;
+
+/** Asking for it takes longer than adding it. */
+const { timeOrigin } = performance;
 
 const micros = (milliseconds: number): number => Math.round(milliseconds * 1e6) / 1e3;
 
 export class Trace {
   readonly #path: string;
   readonly #ranks: number;
+  readonly #taskName: (task: number) => string | undefined;
+  /** Names of the calling thread's calls; their numbers are below zero, those of tasks above. */
+  readonly #calls: string[] = [];
+  readonly #spans = new Spans(mostSpans);
   readonly #events: TraceEvent[] = [];
   readonly #onExit: () => void;
   #dropped = 0;
   #written = false;
 
   /** `settle` is called before the trace is written: it brings in what ranks have written meanwhile. */
-  constructor(path: string, devices: readonly string[], settle: () => number) {
+  constructor(
+    path: string,
+    devices: readonly string[],
+    taskName: (task: number) => string | undefined,
+    settle: () => number,
+  ) {
     this.#path = path;
+    this.#taskName = taskName;
     this.#ranks = devices.length;
     // A path that cannot be written is refused now, not when the work is done.
     this.#write(path, 0, (cause) => {
@@ -77,22 +96,38 @@ export class Trace {
     process.on("exit", this.#onExit);
   }
 
-  /** A rank's work. */
-  add({ rank, task, start, end, bytes, iterations }: TimelineEntry): void {
-    const args = iterations > 0 ? { iterations } : { bytes };
-    this.#span(rank + 1, task, iterations > 0 ? "loop" : "program", start, end, args);
+  /** A rank's work: an entry of its ring. */
+  add(rank: number, timeline: Float64Array, slot: number): void {
+    const iterations = at(timeline, slot + timelineStride - 1);
+    const [kind, amount] =
+      iterations > 0 ? (["loop", iterations] as const) : (["program", at(timeline, slot + 3)] as const);
+    this.#spans.add(
+      rank + 1,
+      at(timeline, slot),
+      kind,
+      at(timeline, slot + 1),
+      at(timeline, slot + 2),
+      amount,
+    );
   }
 
-  /** A call of the calling thread, in milliseconds of the wall clock. */
+  /** A call of the calling thread; times are those of its `performance.now()`. */
   call(name: string, start: number, end: number, blocks: boolean): void {
-    this.#span(0, name, blocks ? "blocking call" : "call", start, end, {});
+    let known = this.#calls.indexOf(name);
+    if (known < 0) known = this.#calls.push(name) - 1;
+    const kind = blocks ? "blocking call" : "call";
+    this.#spans.add(0, -1 - known, kind, timeOrigin + start, timeOrigin + end, 0);
   }
 
   /** Something that happened to the pool. */
   event(event: PoolEvent): void {
-    const ts = micros(performance.timeOrigin + performance.now());
+    const ts = micros(timeOrigin + performance.now());
     const tid = "rank" in event ? event.rank + 1 : 0;
-    this.#push({
+    if (this.#events.length >= mostEvents) {
+      this.#dropped++;
+      return;
+    }
+    this.#events.push({
       name: event.type,
       ph: "i",
       pid: process.pid,
@@ -125,44 +160,55 @@ export class Trace {
     this.write(dropped);
   }
 
-  #span(
-    tid: number,
-    name: string,
-    cat: string,
-    start: number,
-    end: number,
-    args: Readonly<Record<string, unknown>>,
-  ): void {
-    this.#push({
-      name,
-      ph: "X",
-      pid: process.pid,
-      tid,
-      ts: micros(start),
-      dur: micros(end - start),
-      cat,
-      args,
-    });
+  *#all(): Generator<TraceEvent> {
+    yield* this.#events;
+    const { pid } = process;
+    for (const { thread, name, kind, start, end, amount } of this.#spans) {
+      yield {
+        name: (name < 0 ? this.#calls[-1 - name] : this.#taskName(name)) ?? "",
+        ph: "X",
+        pid,
+        tid: thread,
+        ts: micros(start),
+        dur: micros(end - start),
+        cat: kind,
+        args: kind === "loop" ? { iterations: amount } : kind === "program" ? { bytes: amount } : {},
+      };
+    }
   }
 
-  #push(event: TraceEvent): void {
-    if (this.#events.length < mostEvents) this.#events.push(event);
-    else this.#dropped++;
-  }
-
+  /** The file is written piece by piece: as one text it may be longer than a string can be. */
   #write(path: string, dropped: number, fail: (cause: unknown) => void): void {
-    const file: TraceFile = {
-      traceEvents: this.#events,
+    const rest: Omit<TraceFile, "traceEvents"> = {
       displayTimeUnit: "ms",
       otherData: {
         producer: "heddle",
         node: process.version,
         ranks: this.#ranks,
-        dropped: this.#dropped + dropped,
+        dropped: this.#dropped + this.#spans.dropped + dropped,
       },
     };
     try {
-      writeFileSync(path, JSON.stringify(file));
+      const file = openSync(path, "w");
+      try {
+        let piece: string[] = [];
+        let separator = "";
+        const flush = (): void => {
+          if (piece.length === 0) return;
+          writeFileSync(file, separator + piece.join(","));
+          separator = ",";
+          piece = [];
+        };
+        writeFileSync(file, '{"traceEvents":[');
+        for (const event of this.#all()) {
+          piece.push(JSON.stringify(event));
+          if (piece.length === together) flush();
+        }
+        flush();
+        writeFileSync(file, `],${JSON.stringify(rest).slice(1)}`);
+      } finally {
+        closeSync(file);
+      }
     } catch (cause) {
       fail(cause);
     }
