@@ -3,14 +3,31 @@ import { createPool } from "heddle";
 import { captureBody } from "#heddle/closure/body";
 import { timed } from "./interleaved.js";
 import { median } from "./median.js";
-import type { Section } from "./rows.js";
+import type { Row, Section } from "./rows.js";
 
-/** A body with captures of several kinds, made anew at every call as it is in programs. */
-function capture(): unknown {
+const settings = { base: 2, names: ["a", "b"] };
+const grown = (rate: number, year: number): number => settings.base * Math.sin(rate * year);
+
+/** A body with captures of its own, made anew at every call as it is in programs. */
+function alone(): unknown {
+  const rates = [0.1, 0.2, 0.3];
+  const body = (i: number): number => settings.base * (rates[i % 3] ?? 0);
+  return captureBody("bench", body, {}, undefined);
+}
+
+/** The same with a function of the module and what that captures. */
+function withFunction(): unknown {
+  const rates = [0.1, 0.2, 0.3];
+  const body = (i: number): number => grown(rates[i % 3] ?? 0, i);
+  return captureBody("bench", body, {}, undefined);
+}
+
+/** The same with a function that is made anew as well. */
+function withFreshFunction(): unknown {
   const years = 12;
   const rates = [0.1, 0.2, 0.3];
-  const settings = { base: 2, names: ["a", "b"] };
-  const grow = (rate: number, year: number): number => settings.base * Math.sin(rate * year);
+  const local = { base: 2, names: ["a", "b"] };
+  const grow = (rate: number, year: number): number => local.base * Math.sin(rate * year);
   const body = (i: number): number => {
     let total = 0;
     for (let year = 0; year < years; year++) total += grow(rates[i % 3] ?? 0, year);
@@ -30,9 +47,15 @@ async function start(): Promise<number> {
 
 /** Pools and captures. */
 export async function run(): Promise<Section[]> {
-  const first = await timed(capture);
-  const captures: number[] = [];
-  for (let i = 0; i < 600; i++) captures.push(await timed(capture));
+  const first = await timed(withFreshFunction);
+  const captures = [
+    { what: "a body", capture: alone, times: [] as number[] },
+    { what: "a body with a function of its module", capture: withFunction, times: [] as number[] },
+    { what: "a body with a function made beside it", capture: withFreshFunction, times: [] as number[] },
+  ];
+  for (let i = 0; i < 600; i++) {
+    for (const { capture, times } of captures) times.push(await timed(capture));
+  }
   const starts: number[] = [];
   for (let i = 0; i < 15; i++) starts.push(await start());
   return [
@@ -41,12 +64,12 @@ export async function run(): Promise<Section[]> {
       rows: [
         { name: "createPool({ ranks: 2 })", value: median(starts), unit: "ms", wanted: { most: 250 } },
         { name: "the first capture of a body", value: first, unit: "ms" },
-        {
-          name: "a capture of a body with a function",
-          value: median(captures.slice(100)),
+        ...captures.map(({ what, times }): Row => ({
+          name: `a capture of ${what}`,
+          value: median(times.slice(100)),
           unit: "ms",
           wanted: { most: 0.15 },
-        },
+        })),
       ],
     },
   ];

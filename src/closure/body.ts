@@ -11,6 +11,7 @@ import type { CompiledSource } from "./functions.js";
 import { closedSource, requirePortable } from "./functions.js";
 import type { BodyWire } from "./job.js";
 import { freeOf } from "./scope.js";
+import { reading } from "./live.js";
 import type { AnyFunction } from "./source.js";
 import { sourceOf } from "./source.js";
 import { checkWrites } from "./writes.js";
@@ -53,6 +54,15 @@ function checkNames(operation: string, captures: unknown): asserts captures is C
 
 /** Encodes a body, its captures and its items. Throws `CaptureError` or `ArgumentError`. */
 export function captureBody(
+  operation: string,
+  body: AnyFunction,
+  given: object,
+  items: readonly unknown[] | undefined,
+): CapturedBody {
+  return reading(() => capture(operation, body, given, items));
+}
+
+function capture(
   operation: string,
   body: AnyFunction,
   given: object,

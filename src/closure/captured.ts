@@ -2,12 +2,16 @@
  * What a function captures from where it was written: each free name with its value at this moment. Values given by name
  * come first; others are read from the function's live scopes.
  */
+import { codecOf } from "./codec.js";
+import { inDeadZone } from "./dead-zone.js";
 import { globalNames, intrinsicNames } from "./globals.js";
-import type { Scopes } from "./live.js";
+import type { Leads, Scopes } from "./live.js";
 import { lookUp, scopesOf } from "./live.js";
 import type { Free } from "./scope.js";
+import { freeOf } from "./scope.js";
 import { isCounter, isImportName, shimNames } from "./shims.js";
 import type { AnyFunction } from "./source.js";
+import { sourceOf } from "./source.js";
 
 /** Refuses a name: what is wrong with it, and what to do. */
 export type RefuseName = (name: string, found: string, remedy: string) => never;
@@ -47,6 +51,35 @@ function partOf(
   );
 }
 
+/** True for names that every rank has by itself. */
+function needsNothing(name: string): boolean {
+  return intrinsicNames.has(name) || shimNames.has(name) || isCounter(name);
+}
+
+/** What a function needs, if its scopes must be searched for it. */
+function soughtBy(fn: AnyFunction): Free | undefined {
+  try {
+    const free = freeOf(sourceOf("capture", "function", fn).node);
+    for (const name of free.names.keys()) if (!needsNothing(name)) return free;
+  } catch {
+    // It is refused, with its path, when its turn comes.
+  }
+  return undefined;
+}
+
+/** The functions among the values of the names that were captured, which cross by their sources. */
+const leads: Leads = (fn, scopes) => {
+  const found: AnyFunction[] = [];
+  for (const name of soughtBy(fn)?.names.keys() ?? []) {
+    if (needsNothing(name)) continue;
+    const binding = lookUp(scopes, name);
+    if (binding.kind !== "value" || typeof binding.value !== "function" || binding.global) continue;
+    const value = binding.value as AnyFunction; // Just tested.
+    if (codecOf(value)?.name === "function" && soughtBy(value) !== undefined) found.push(value);
+  }
+  return found;
+};
+
 /** What a function captures. `given` are values by name, which need not be read. */
 export function capturedBy(
   fn: AnyFunction,
@@ -62,7 +95,7 @@ export function capturedBy(
     values.push(value);
   };
   for (const [name, members] of free.names) {
-    if (intrinsicNames.has(name) || shimNames.has(name) || isCounter(name)) continue;
+    if (needsNothing(name)) continue;
     if (Object.hasOwn(given, name)) {
       add(name, given[name]);
       continue;
@@ -73,13 +106,14 @@ export function capturedBy(
       add(name, partOf(name, {}, [...members], given, true, refuse));
       continue;
     }
-    scopes ??= scopesOf(fn) ?? null;
+    scopes ??= scopesOf(fn, leads) ?? null;
     if (scopes === null) {
       if (globalNames.has(name)) continue;
       refuse(name, "from outside, and cannot be read here", "give it by name");
     }
     const found = lookUp(scopes, name);
-    if (found.kind === "uninitialised") {
+    const unset = found.kind === "value" && found.value === undefined && !found.global;
+    if (found.kind === "uninitialised" || (unset && inDeadZone(fn, name))) {
       refuse(
         name,
         "from outside, where it is not initialised yet",

@@ -1,22 +1,15 @@
 /**
  * Reads what a function has captured, as it is right now. JavaScript keeps that to itself; Node's inspector, used from
- * within the process, shows it: no debugger is attached, nothing stops, and the values are the live ones. Where there is
- * no inspector, captures must be given by name.
+ * within the process, shows it: no debugger is attached, nothing stops, and the values are those of this moment. Where
+ * there is no inspector, captures must be given by name.
+ *
+ * Each message to the inspector costs ten to fifty microseconds. So the functions that a function leads to are read in
+ * one sweep, in which each answer names the function that is read next, and what a module declares is read once per
+ * capture for all of the module's functions.
  */
+import type { Place } from "./inspected.js";
+import { inspected } from "./inspected.js";
 import type { AnyFunction } from "./source.js";
-
-/** What Node's inspector answers with, as far as it is read here. */
-interface RemoteObject {
-  readonly objectId?: string;
-}
-interface Properties {
-  readonly internalProperties?: readonly { readonly name: string; readonly value?: RemoteObject }[];
-}
-interface Session {
-  connect(): void;
-  on(event: string, listener: (message: { params: { context: { id: number; name: string } } }) => void): void;
-  post(method: string, params: object, callback: (error: unknown, result: unknown) => void): void;
-}
 
 /** What a name stands for in a function's scopes. */
 export type Binding =
@@ -29,135 +22,77 @@ export type Binding =
   | { readonly kind: "uninitialised" }
   | { readonly kind: "missing" };
 
-/** The scopes of one function, the innermost first. */
+/** The scopes of one function, the innermost first. All but the last, the global object, are copies of a moment. */
 export type Scopes = readonly Readonly<Record<string, unknown>>[];
 
-/** What newer engines show for a variable that is not initialised yet. */
-const unavailable = "<value unavailable>";
+/** The functions that a function has captured, as far as they will be read too. */
+export type Leads = (fn: AnyFunction, scopes: Scopes) => readonly AnyFunction[];
 
-/** How scopes are read; made when first needed, once per thread. */
-class Reader {
-  readonly #session: Session;
-  readonly #box: { fn: unknown; take: (scopes: Scopes) => void };
-  readonly #context: number;
-  readonly #take: RemoteObject;
-  #taken: Scopes = [];
+/** Scripts of functions that were made where their module's own variables are, which is so for good. */
+const homes = new WeakMap<AnyFunction, string>();
 
-  constructor(
-    inspector: { readonly Session: new () => Session },
-    vm: { createContext(box: object, options: object): object },
-  ) {
-    this.#session = new inspector.Session();
-    this.#session.connect();
-    const name = "heddle's captures";
-    let context = 0;
-    this.#session.on("Runtime.executionContextCreated", ({ params }) => {
-      if (params.context.name === name) context = params.context.id;
-    });
-    this.#box = {
-      fn: undefined,
-      take: (scopes) => {
-        this.#taken = scopes;
-      },
-    };
-    // The session tells of a context only while it is enabled; afterwards that would cost every context of the process.
-    this.#post("Runtime.enable", {});
-    vm.createContext(this.#box, { name });
-    this.#post("Runtime.disable", {});
-    if (context === 0) throw new Error("the inspector does not show its contexts");
-    this.#context = context;
-    this.#take = this.#evaluate("take");
+/** What one capture has read. */
+class Reading {
+  readonly #functions = new Map<AnyFunction, Scopes>();
+  /** By script: the scopes from the module's own outwards. A module is instantiated once per script. */
+  readonly #modules = new Map<string, Scopes>();
+
+  of(fn: AnyFunction): Scopes | undefined {
+    const home = homes.get(fn);
+    return this.#functions.get(fn) ?? (home === undefined ? undefined : this.#modules.get(home));
   }
 
-  read(fn: AnyFunction): Scopes | undefined {
-    this.#box.fn = fn;
-    try {
-      const remote = this.#evaluate("fn");
-      const { internalProperties = [] } = this.#post("Runtime.getProperties", {
-        objectId: remote.objectId,
-        ownProperties: true,
-      }) as Properties; // By the inspector's protocol.
-      const scopes = internalProperties.find(({ name }) => name === "[[Scopes]]")?.value;
-      if (scopes?.objectId === undefined) return undefined;
-      this.#taken = [];
-      this.#post("Runtime.callFunctionOn", {
-        objectId: scopes.objectId,
-        functionDeclaration: "function (take) { take(Array.from(this, (scope) => scope.object)); }",
-        arguments: [{ objectId: this.#take.objectId }],
-        silent: true,
-      });
-      return this.#taken;
-    } finally {
-      this.#box.fn = undefined;
-      this.#taken = [];
-      this.#post("Runtime.releaseObjectGroup", { objectGroup: "captured" });
+  note(fn: AnyFunction, { scopes, script, moduleDepth }: Place): void {
+    this.#functions.set(fn, scopes);
+    if (script === undefined || moduleDepth < 0) return;
+    if (moduleDepth === 0) homes.set(fn, script);
+    if (!this.#modules.has(script)) this.#modules.set(script, scopes.slice(moduleDepth));
+  }
+}
+
+let current: Reading | undefined;
+
+/** Does the work of one capture, for which every function is read at most once. */
+export function reading<T>(work: () => T): T {
+  const outer = current;
+  current = new Reading();
+  try {
+    return work();
+  } finally {
+    current = outer;
+  }
+}
+
+/**
+ * The scopes of a function; `undefined` for native and bound functions, and where nothing can read them. Within
+ * `reading`, those that it leads to are read as well.
+ */
+export function scopesOf(fn: AnyFunction, leads: Leads): Scopes | undefined {
+  const known = current?.of(fn);
+  if (known !== undefined) return known;
+  const now = current ?? new Reading();
+  const next: AnyFunction[] = [];
+  inspected(fn, (read, place) => {
+    now.note(read, place);
+    if (current === undefined) return undefined;
+    next.push(...leads(read, place.scopes));
+    for (;;) {
+      const one = next.pop();
+      if (one === undefined || now.of(one) === undefined) return one;
     }
-  }
-
-  #evaluate(expression: string): RemoteObject {
-    const evaluated = this.#post("Runtime.evaluate", {
-      expression,
-      contextId: this.#context,
-      objectGroup: expression === "fn" ? "captured" : "kept",
-      silent: true,
-    });
-    return (evaluated as { readonly result: RemoteObject }).result; // By the inspector's protocol.
-  }
-
-  /** The in-process session answers before it returns. */
-  #post(method: string, params: object): unknown {
-    let answer: { readonly error: unknown; readonly result: unknown } | undefined;
-    this.#session.post(method, params, (error, result) => {
-      answer = { error, result };
-    });
-    // The callback has run: what it left is not what the compiler saw last.
-    const found = answer as { readonly error: unknown; readonly result: unknown } | undefined;
-    if (found?.error !== null) throw new Error(`${method} was not answered`);
-    return found.result;
-  }
-}
-
-interface Builtins {
-  readonly getBuiltinModule?: (name: string) => unknown;
-}
-
-let reader: Reader | null | undefined;
-
-function makeReader(): Reader | null {
-  try {
-    const { getBuiltinModule } = (globalThis as { process?: Builtins }).process ?? {}; // Not there in a browser.
-    const inspector = getBuiltinModule?.("node:inspector");
-    const vm = getBuiltinModule?.("node:vm");
-    if (inspector === undefined || vm === undefined) return null;
-    // Node's own modules, of which this is used.
-    return new Reader(
-      inspector as ConstructorParameters<typeof Reader>[0],
-      vm as ConstructorParameters<typeof Reader>[1],
-    );
-  } catch {
-    return null;
-  }
-}
-
-/** The scopes of a function; `undefined` for native and bound functions, and where nothing can read them. */
-export function scopesOf(fn: AnyFunction): Scopes | undefined {
-  reader ??= makeReader();
-  try {
-    return reader?.read(fn);
-  } catch {
-    return undefined;
-  }
+  });
+  return now.of(fn);
 }
 
 /** What a name stands for, from the innermost scope outwards. */
 export function lookUp(scopes: Scopes, name: string): Binding {
   for (const [depth, scope] of scopes.entries()) {
     const global = depth === scopes.length - 1;
-    if (!(global ? name in scope : Object.hasOwn(scope, name))) continue;
     try {
-      const value = scope[name];
-      return value === unavailable ? { kind: "uninitialised" } : { kind: "value", value, global };
+      if (!(global ? name in scope : Object.hasOwn(scope, name))) continue;
+      return { kind: "value", value: scope[name], global };
     } catch {
+      // Reading a variable that is not initialised yet throws, as it does in a program.
       return { kind: "uninitialised" };
     }
   }

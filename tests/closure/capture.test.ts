@@ -600,9 +600,7 @@ describe("what a body uses from outside is found by itself", () => {
     expect(refused(() => server)).toMatch(/server is an instance of Server.*ctx\.local/);
     class Local {}
     expect(refused(() => new Local())).toMatch(/Local is a class/);
-    if (Number(process.versions.node.split(".")[0]) >= 22) {
-      expect(refused(() => early)).toMatch(/"early" from outside, where it is not initialised yet/);
-    }
+    expect(refused(() => early)).toMatch(/"early" from outside, where it is not initialised yet/);
     const early = 1;
     expect(travelled(() => early)()).toBe(1);
   });
