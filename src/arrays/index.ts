@@ -27,6 +27,7 @@ export { jvp, linearize, vjp } from "./linear.js";
 export { makeGraph, PrintedGraph } from "./make-graph.js";
 export type { Item, NestedList } from "./ndarray.js";
 export { Lease } from "./lease.js";
+export type { Tenure } from "./lease.js";
 export { fromData, fromLease, isNDArray, NDArray, payloadOf } from "./ndarray.js";
 export * as np from "./np/index.js";
 export { stopGradient } from "./np/unary.js";

@@ -5,16 +5,28 @@
 import type { Storage } from "../base/dtype.js";
 import { StaleArrayError } from "../base/errors.js";
 
+/**
+ * Whose memory it is: the array's own; somebody else's, who needs it again; or somebody else's until it is read, since
+ * whoever reads may keep what they see.
+ */
+export type Tenure = "own" | "lent" | "lent unread";
+
 /** The elements of an array, wherever they are now. */
 export class Lease {
+  /** The number of elements. */
+  readonly length: number;
   #data: Storage | null;
+  #tenure: Tenure;
 
-  constructor(data: Storage) {
+  constructor(data: Storage, tenure: Tenure) {
+    this.length = data.length;
     this.#data = data;
+    this.#tenure = tenure;
   }
 
   /** The elements. Throws `StaleArrayError` once the lease has ended. */
   get data(): Storage {
+    if (this.#tenure === "lent unread") this.detach();
     return this.#data ?? this.#refuse();
   }
 
@@ -36,8 +48,10 @@ export class Lease {
     this.#data = null;
   }
 
-  /** Moves the elements to memory of their own, if the array is alive. */
+  /** Moves the elements to memory of their own, if the array is alive and they are not there yet. */
   detach(): void {
-    if (this.#data !== null) this.#data = this.#data.slice();
+    if (this.#data === null || this.#tenure === "own") return;
+    this.#data = this.#data.slice();
+    this.#tenure = "own";
   }
 }

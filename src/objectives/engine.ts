@@ -93,13 +93,13 @@ function existing<T>(part: T | undefined, what: string): T {
 /** The residual as an array, [dimF]. */
 export function residualOf({ residual }: FunctionResult): NDArray<"float64"> {
   const lease = existing(residual, "residual");
-  return fromLease("float64", [lease.data.length], lease);
+  return fromLease("float64", [lease.length], lease);
 }
 
 /** The Jacobian as an array, [dimF, dimX]. */
 export function jacobianOf({ jacobian }: FunctionResult, dimX: number): NDArray<"float64"> {
   const lease = existing(jacobian, "jacobian");
-  return fromLease("float64", [lease.data.length / dimX, dimX], lease);
+  return fromLease("float64", [lease.length / dimX, dimX], lease);
 }
 
 /** The memory of an array that was passed as `out`. Throws `ArgumentError` if it is not a result of such a call. */

@@ -215,15 +215,15 @@ export class PoolEngine implements Engine {
         const routine = (): Routine<Results> =>
           this.#streamer.evaluate(method, vectors, step, () => this.#plans.dropAll());
         const results = yield* this.#inTurn(routine);
-        return this.#collect(
-          method,
-          (name) => results.get(name) ?? new Float64Array(0),
-          false,
-          (data) => data,
-        );
+        const own = (name: string): Float64Array => results.get(name) ?? new Float64Array(0);
+        return this.#collect(method, (name) => new Lease(own(name), "own"), own);
       }
       const collect = (region: (name: string) => Storage): FunctionResult =>
-        this.#collect(method, region, inPlace, (data) => data.slice());
+        this.#collect(
+          method,
+          (name) => this.#plans.lend(method, region(name), inPlace ? "lent" : "lent unread"),
+          (name) => floats(region(name)).slice(),
+        );
       const options = { ...step, prepare: () => this.#plans.detach(method) };
       const measured = this.#measurements.begin(method, this.#plans.placementOf(method) ?? this.#placement);
       const result = yield* through({
@@ -271,15 +271,12 @@ export class PoolEngine implements Engine {
     return blockRoutine(this.#evaluate(method, x, extra, options));
   }
 
-  /** A method's result from its regions; `keep` makes what outlives them. */
+  /** A method's result from its regions: arrays that may stay where they are, and vectors of its own. */
   #collect(
     method: Method,
-    region: (name: string) => Storage,
-    inPlace: boolean,
-    keep: (data: Float64Array) => Float64Array,
+    lease: (region: string) => Lease,
+    vector: (region: string) => Float64Array,
   ): FunctionResult {
-    const lease = (name: string): Lease =>
-      inPlace ? this.#plans.lend(method, region(name)) : new Lease(keep(floats(region(name))));
     switch (method) {
       case "residual":
         return { residual: lease("residual") };
@@ -288,10 +285,10 @@ export class PoolEngine implements Engine {
       case "linearize":
         return { residual: lease("residual"), jacobian: lease("jacobian") };
       case "jvp":
-        return { product: keep(floats(region("product"))) };
+        return { product: vector("product") };
       case "vjp":
       case "gradient":
-        return { gradients: this.#entries.map((_, i) => keep(floats(region(gradientRegion(i))))) };
+        return { gradients: this.#entries.map((_, i) => vector(gradientRegion(i))) };
     }
   }
 

@@ -2,9 +2,9 @@
  * The plans of a function that lie in the heap, one per method, each loaded when it is first called and again when the
  * placement has changed; and the arrays that read their regions in place.
  */
+import type { Tenure } from "../arrays/index.js";
 import { Lease } from "../arrays/index.js";
 import type { Storage } from "../base/dtype.js";
-import { MemoryError } from "../base/errors.js";
 import type { Routine } from "../executor/doors.js";
 import { awaitRoutine, blockRoutine, through } from "../executor/doors.js";
 import type { Pool } from "../executor/pool.js";
@@ -67,31 +67,21 @@ export class ResidentPlans {
     });
   }
 
-  /** Loads a plan in the place of an older one, which goes first only if there is no room for both. */
+  /** Loads a plan in the place of an older one, which goes first: there may not be room for the results of both. */
   *#load(method: Method, placement: Placement): Routine<ResidentPlan> {
+    yield* this.drop(method);
     const built = this.#build(method, placement);
     const options: LoadOptions = {
       constants: built.constants,
       label: method,
       onRelease: () => this.detach(method),
     };
-    const load = (): Routine<ResidentPlan> =>
-      through({
-        awaited: () => this.#pool.load(built.plan, options),
-        // If the same plan is being loaded by a call that awaits, the pool refuses this one.
-        blocked: () => this.#pool.sync.load(built.plan, options),
-      });
-    let plan: ResidentPlan;
-    try {
-      plan = yield* load();
-    } catch (error) {
-      if (!(error instanceof MemoryError) || !this.#plans.has(method)) throw error;
-      yield* this.drop(method);
-      plan = yield* load();
-    }
-    const superseded = this.#plans.get(method);
+    const plan = yield* through({
+      awaited: () => this.#pool.load(built.plan, options),
+      // If the same plan is being loaded by a call that awaits, the pool refuses this one.
+      blocked: () => this.#pool.sync.load(built.plan, options),
+    });
     this.#plans.set(method, { plan, placement });
-    if (superseded !== undefined) yield* disposing(superseded.plan);
     return plan;
   }
 
@@ -115,8 +105,8 @@ export class ResidentPlans {
   }
 
   /** An array that reads a region of a method's plan in place, until the memory is needed. */
-  lend(method: Method, region: Storage): Lease {
-    const lease = new Lease(region);
+  lend(method: Method, region: Storage, tenure: Tenure): Lease {
+    const lease = new Lease(region, tenure);
     this.#leases.set(method, [...(this.#leases.get(method) ?? []), lease]);
     return lease;
   }

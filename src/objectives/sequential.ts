@@ -33,7 +33,8 @@ function evaluateInTurn(local: LocalEngine, entries: readonly Entry[], dimX: num
       });
       return joined;
     };
-    const lease = (key: "residual" | "jacobian", columns: number): Lease => new Lease(join(key, columns));
+    const lease = (key: "residual" | "jacobian", columns: number): Lease =>
+      new Lease(join(key, columns), "own");
     switch (method) {
       case "residual":
         return { residual: lease("residual", 1) };
