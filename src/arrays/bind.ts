@@ -3,12 +3,13 @@
  * the innermost trace that any of them belongs to.
  */
 import { GraphError, LeakedTraceError } from "../base/errors.js";
+import { Elements } from "../base/elements.js";
 import type { Graph, NoParams, OpName, OpParams, ValueId } from "../ir/graph.js";
 import { formatAval } from "../ir/graph.js";
 import type { PlainOp } from "../primitives/emitter.js";
 import { applyEagerly } from "./eager.js";
 import type { NDArray, Structure } from "./ndarray.js";
-import { fromData, fromStructure, fromTrace, payloadOf } from "./ndarray.js";
+import { fromElements, fromStructure, fromTrace, payloadOf } from "./ndarray.js";
 import type { Trace } from "./trace.js";
 
 const none: NoParams = {};
@@ -57,10 +58,10 @@ export function lift(trace: Trace, x: NDArray): ValueId {
       return trace.once(key, () => trace.builder.emit<OpName>(op, [], params));
     }
     case "data":
-      return trace.builder.constant(x, payload.data);
+      return trace.builder.constant(x, payload.elements);
     case "leased":
       // A constant never changes; leased memory does.
-      return trace.builder.constant(x, payload.lease.data.slice());
+      return trace.builder.constant(x, new Elements(payload.lease.data.slice()));
   }
 }
 
@@ -97,7 +98,7 @@ export function evaluate(graph: Graph, inputs: readonly NDArray[]): NDArray[] {
   });
   for (const { id, data } of graph.constants) {
     const aval = graph.avals[id];
-    if (aval !== undefined) values.set(id, fromData(aval.dtype, aval.shape, data));
+    if (aval !== undefined) values.set(id, fromElements(aval.dtype, aval.shape, data));
   }
   for (const equation of graph.equations) {
     const operands = equation.inputs.map(valueOf);

@@ -3,7 +3,7 @@ import type { DType, StorageOf } from "../base/dtype.js";
 import type { Shape } from "../base/shape.js";
 import { registerOwnCodec } from "../closure/codec.js";
 import "../closure/codecs.js";
-import { fromData, NDArray, payloadOf } from "./ndarray.js";
+import { fromData, NDArray, payloadOf, elementsNow } from "./ndarray.js";
 
 registerOwnCodec<NDArray>({
   name: "NDArray",
@@ -12,8 +12,10 @@ registerOwnCodec<NDArray>({
     if (value.traced)
       context.refuse("an array that is being traced", "return the array from the traced function first");
     const { dtype, shape } = value;
-    // Leased memory changes under the array on the other side.
-    const data = payloadOf(value).kind === "leased" ? value.data.slice() : value.data;
+    const payload = payloadOf(value);
+    // Memory of the heap changes under the array on the other side.
+    const borrowed = payload.kind === "leased" || (payload.kind === "data" && payload.elements.moved);
+    const data = borrowed ? elementsNow(value).slice() : value.data;
     return { dtype, shape, data: context.encode(data, ".data") };
   },
   decode: (wire, context) => {

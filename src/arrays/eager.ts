@@ -14,7 +14,7 @@ import { outputAval, rowOf } from "../primitives/table.js";
 import { arena, Scratch, viewAt } from "./arena.js";
 import { move } from "./move.js";
 import type { NDArray } from "./ndarray.js";
-import { fillValue, filled, fromData } from "./ndarray.js";
+import { fillValue, filled, fromElements, fromOwn, elementsNow, elementsOf } from "./ndarray.js";
 
 /** Below so many elements, a loop over them costs less than the way into a kernel and back. Both have the same bits. */
 const fewElements = 128;
@@ -30,7 +30,7 @@ function isElementwise(op: OpName, params: OpParams[OpName]): boolean {
 }
 
 function hostOf(x: NDArray): HostArray {
-  return { dtype: x.dtype, shape: x.shape, data: x.data };
+  return { dtype: x.dtype, shape: x.shape, data: elementsNow(x) };
 }
 
 /** A constant as the scalar that it is, which a kernel broadcasts. */
@@ -74,7 +74,7 @@ export function applyEagerly<K extends OpName>(
   params: OpParams[K],
 ): NDArray {
   const output = outputAval(op, inputs, params);
-  const wrap = (data: Storage): NDArray => fromData(output.dtype, output.shape, data);
+  const wrap = (data: Storage): NDArray => fromOwn(output.dtype, output.shape, data);
   if (isElementwise(op, params)) {
     const compact = inputs.map((x) => {
       const value = fillValue(x);
@@ -88,11 +88,17 @@ export function applyEagerly<K extends OpName>(
       return wrap(runKernel(op, params, compact, output));
     }
   }
+  // Elements never change: arrays of several shapes can have the same.
+  const shared = op === "reshape" ? elementsOf(at(inputs, 0)) : null;
+  if (shared !== null) return fromElements(output.dtype, output.shape, shared);
   const hosts = inputs.map(hostOf);
   const { kind } = rowOf(op).lowering;
   // Reductions always run in a kernel, since the order of a sum is part of its result.
   if (kind === "reduce" && hosts.every(({ data }) => data.length > 0)) {
     return wrap(runKernel(op, params, hosts, output));
   }
-  return wrap(move(op, params, hosts, output) ?? applyReference(op, hosts, params).data);
+  const data = move(op, params, hosts, output) ?? applyReference(op, hosts, params).data;
+  // Where nothing is to be done, the result may be an operand's memory.
+  const aliased = hosts.some((host) => host.data.buffer === data.buffer);
+  return wrap(aliased ? data.slice() : data);
 }

@@ -9,7 +9,7 @@ import type { Shape } from "../base/shape.js";
 import { broadcastShapes, formatShape, sameShape, sizeOf } from "../base/shape.js";
 import { bind } from "./bind.js";
 import type { NDArray } from "./ndarray.js";
-import { fillValue, filled, fromData, isNDArray } from "./ndarray.js";
+import { fillValue, filled, fromOwn, isNDArray } from "./ndarray.js";
 
 /** The typed arrays that have a dtype. */
 export type TypedInput = Float64Array | Float32Array | Int32Array | Uint32Array;
@@ -61,7 +61,7 @@ function copyTyped(value: TypedInput): NDArray {
   const dtype = typedDType(value) ?? "float64";
   const data = allocate<DType>(dtype, value.length);
   data.set(value);
-  return fromData(dtype, [value.length], data);
+  return fromOwn(dtype, [value.length], data);
 }
 
 function refuseView(operation: string, argument: string, value: ArrayBufferView): never {
@@ -168,8 +168,8 @@ function fromLists(operation: string, argument: string, list: readonly unknown[]
     data[position++] = Number(value);
   };
   collect(list, 0, argument);
-  if (booleans > 0 && booleans === position) return fromData("bool", shape, Uint8Array.from(data));
-  return fromData("float64", shape, data);
+  if (booleans > 0 && booleans === position) return fromOwn("bool", shape, Uint8Array.from(data));
+  return fromOwn("float64", shape, data);
 }
 
 /**

@@ -1,6 +1,7 @@
 /**
  * Compilation of users' functions: traced once per types of arguments, then run as one program.
  */
+import type { Storage } from "../base/dtype.js";
 import { structureKey, unflatten } from "../base/tree.js";
 import type { TreeStructure } from "../base/tree.js";
 import type { Aval, Graph } from "../ir/graph.js";
@@ -11,7 +12,7 @@ import { evaluate } from "./bind.js";
 import type { AnyFunction } from "./differentiate.js";
 import { avalOf, call } from "./differentiate.js";
 import type { NDArray } from "./ndarray.js";
-import { fromData } from "./ndarray.js";
+import { elementsNow, fromOwn } from "./ndarray.js";
 import { Program } from "./program.js";
 import { flattenArguments, flattenArrays, requireTraceable, traceFunction } from "./trace-function.js";
 
@@ -91,7 +92,7 @@ export function jit(f: AnyFunction) {
       }
     }
     const { program, outputs, structure } = compiled;
-    const results = program.run(leaves.map((leaf) => leaf.data));
+    const results = program.run(leaves.map(elementsNow));
     return unflatten(
       structure,
       results.map((data, i) => wrap(outputs, i, data)),
@@ -99,8 +100,8 @@ export function jit(f: AnyFunction) {
   };
 }
 
-function wrap(outputs: readonly Aval[], position: number, data: Parameters<typeof fromData>[2]): NDArray {
+function wrap(outputs: readonly Aval[], position: number, data: Storage): NDArray {
   const aval = outputs[position];
   if (aval === undefined) throw new RangeError(`result ${position} has no type`);
-  return fromData(aval.dtype, aval.shape, data);
+  return fromOwn(aval.dtype, aval.shape, data);
 }

@@ -6,6 +6,7 @@
 import { at } from "../base/at.js";
 import type { DType, Storage, StorageOf } from "../base/dtype.js";
 import { allocate } from "../base/dtype.js";
+import { Elements } from "../base/elements.js";
 import { ArgumentError, ConcretizationError, ShapeError } from "../base/errors.js";
 import type { Shape } from "../base/shape.js";
 import { formatShape, normalizeAxis, sizeOf, stridesOf } from "../base/shape.js";
@@ -29,7 +30,7 @@ export interface TracedValue {
 
 /** What an array consists of. */
 export type Payload =
-  | { readonly kind: "data"; readonly data: Storage }
+  | { readonly kind: "data"; readonly elements: Elements }
   | { readonly kind: "leased"; readonly lease: Lease }
   | { readonly kind: "structure"; readonly structure: Structure }
   | { readonly kind: "traced"; readonly value: TracedValue };
@@ -42,6 +43,7 @@ export type NestedList = number | boolean | readonly NestedList[];
 
 let create: (aval: Aval, payload: Payload) => NDArray;
 let read: (x: NDArray) => Payload;
+let elementsIn: (x: NDArray) => Elements | null;
 
 /**
  * An n-dimensional array: immutable, row-major, of one dtype. Make one with `np.array`, `np.zeros`, ...; compute with
@@ -65,18 +67,20 @@ export class NDArray<D extends DType = DType> {
   /** The extent of each axis, outermost first. */
   readonly shape: Shape;
   readonly #payload: Payload;
-  #data: Storage | null;
+  /** Of data; and of a structure, once it was read. */
+  #elements: Elements | null;
 
   private constructor(dtype: D, shape: Shape, payload: Payload) {
     this.dtype = dtype;
     this.shape = shape;
     this.#payload = payload;
-    this.#data = payload.kind === "data" ? payload.data : null;
+    this.#elements = payload.kind === "data" ? payload.elements : null;
   }
 
   static {
     create = (aval, payload) => new NDArray(aval.dtype, Object.freeze([...aval.shape]), payload);
     read = (x) => x.#payload;
+    elementsIn = (x) => x.#materialized();
   }
 
   /** The number of axes. */
@@ -99,20 +103,26 @@ export class NDArray<D extends DType = DType> {
    * a traced value.
    */
   get data(): Readonly<StorageOf[D]> {
+    const data =
+      this.#materialized()?.kept ?? this.#read(".data", "compute with np, and read elements outside");
     // The payload was made with this dtype; the compiler does not follow that through the union.
-    return this.#read(".data", "compute with np, and read elements outside") as Readonly<StorageOf[D]>;
+    return data as Readonly<StorageOf[D]>;
   }
 
   #read(operation: string, remedy: string): Storage {
-    if (this.#data !== null) return this.#data;
     const payload = this.#payload;
     if (payload.kind === "leased") return payload.lease.data;
-    if (payload.kind !== "structure") return refuse(this, operation, remedy);
+    return this.#materialized()?.now ?? refuse(this, operation, remedy);
+  }
+
+  /** Elements that never change, if it has such; those of a structure are made. */
+  #materialized(): Elements | null {
+    const payload = this.#payload;
+    if (this.#elements !== null || payload.kind !== "structure") return this.#elements;
     const out = { dtype: this.dtype, shape: this.shape, data: allocate<DType>(this.dtype, this.size) };
     const { op, params } = payload.structure;
     rowOf(op).reference([], out, params);
-    this.#data = out.data;
-    return out.data;
+    return (this.#elements = new Elements(out.data, true));
   }
 
   /**
@@ -178,7 +188,7 @@ export class NDArray<D extends DType = DType> {
   /** As NumPy prints it. A traced value is described by its type. */
   toString(): string {
     if (this.#payload.kind === "traced") return `traced ${formatAval(this)}`;
-    return formatArray(this.dtype, this.shape, this.data);
+    return formatArray(this.dtype, this.shape, elementsNow(this));
   }
 
   valueOf(): number | string {
@@ -211,7 +221,7 @@ export class NDArray<D extends DType = DType> {
 
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     if (this.#payload.kind === "traced") return `NDArray(traced ${formatAval(this)})`;
-    const text = formatArray(this.dtype, this.shape, this.data, ", ");
+    const text = formatArray(this.dtype, this.shape, elementsNow(this), ", ");
     const name = `NDArray ${formatAval(this)}`;
     return `${name}${this.ndim < 2 ? " " : "\n"}${text}`;
   }
@@ -253,7 +263,27 @@ export function fromData<D extends DType>(dtype: D, shape: Shape, data: StorageO
     });
   }
   // `create` gives the array the dtype that it is passed.
-  return create({ dtype, shape }, { kind: "data", data }) as NDArray<D>;
+  return fromElements(dtype, shape, new Elements(data)) as NDArray<D>;
+}
+
+/** An array around data that nobody else has. */
+export function fromOwn(dtype: DType, shape: Shape, data: Storage): NDArray {
+  return create({ dtype, shape }, { kind: "data", elements: new Elements(data, true) });
+}
+
+/** An array of elements that other arrays may have, too. */
+export function fromElements(dtype: DType, shape: Shape, elements: Elements): NDArray {
+  return create({ dtype, shape }, { kind: "data", elements });
+}
+
+/** The elements of an array, which other arrays may share; `null` if it is traced, or its memory is lent. */
+export function elementsOf(x: NDArray): Elements | null {
+  return elementsIn(x);
+}
+
+/** The elements, for whoever reads them now and keeps nothing. Throws `ConcretizationError` on a traced value. */
+export function elementsNow(x: NDArray): Storage {
+  return elementsIn(x)?.now ?? x.data;
 }
 
 /** An array that reads leased memory. */

@@ -3,6 +3,7 @@
  * copied out into arrays of their own.
  */
 import { at } from "../base/at.js";
+import type { Elements } from "../base/elements.js";
 import type { Storage } from "../base/dtype.js";
 import { itemSize } from "../base/dtype.js";
 import { sizeOf } from "../base/shape.js";
@@ -41,7 +42,7 @@ interface Bound {
 export class Program {
   readonly #executable: Executable;
   readonly #graph: Graph;
-  readonly #constants: readonly Storage[];
+  readonly #constants: readonly Elements[];
   #bound: Bound | null = null;
 
   constructor(graph: Graph) {
@@ -90,7 +91,7 @@ export class Program {
       workspace: block.address + workspace,
     });
     const own = inputs.length - this.#constants.length;
-    this.#constants.forEach((data, i) => view(at(inputs, own + i)).set(data));
+    this.#constants.forEach((elements, i) => view(at(inputs, own + i)).set(elements.now));
     return { block, bytes, inputs, outputs, step };
   }
 

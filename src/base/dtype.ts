@@ -49,6 +49,14 @@ function makeView(dtype: DType, buffer: ArrayBufferLike, byteOffset: number, siz
   }
 }
 
+/** The dtype whose elements an array of this class has. */
+export function dtypeOf(data: Storage): DType {
+  if (data instanceof Float64Array) return "float64";
+  if (data instanceof Float32Array) return "float32";
+  if (data instanceof Int32Array) return "int32";
+  return data instanceof Uint32Array ? "uint32" : "bool";
+}
+
 /** A typed view of `size` elements of `dtype` at a byte offset of `buffer`. */
 export function viewOf<D extends DType>(
   dtype: D,

@@ -1,8 +1,9 @@
 /**
- * A traced function as data: typed, in static single assignment form, and structured-cloneable, so that it crosses to a
- * rank, is printed, hashed and saved as it is. Every value is numbered by its definition order.
+ * A traced function as data: typed, in static single assignment form and, once its constants have become inputs,
+ * structured-cloneable, so that it crosses to a rank, is hashed and saved as it is. Values are numbered as they are defined.
  */
-import type { DType, Storage } from "../base/dtype.js";
+import type { DType } from "../base/dtype.js";
+import type { Elements } from "../base/elements.js";
 import type { Shape } from "../base/shape.js";
 import { formatShape, sameShape } from "../base/shape.js";
 
@@ -141,8 +142,8 @@ export type Equation = {
 /** An array that the traced function referred to. */
 export interface GraphConstant {
   readonly id: ValueId;
-  /** Row-major elements; the same object wherever the same array is meant. */
-  readonly data: Storage;
+  /** Row-major; the same object wherever the same array is meant. */
+  readonly data: Elements;
 }
 
 /** A function of arrays as data. */

@@ -4,6 +4,7 @@
  */
 import { at } from "../base/at.js";
 import type { Storage } from "../base/dtype.js";
+import type { Elements } from "../base/elements.js";
 import type { Shape } from "../base/shape.js";
 import type { Aval } from "../ir/graph.js";
 import type { Window } from "../plan/plan.js";
@@ -20,7 +21,7 @@ export type Source =
   | { readonly kind: "vector"; readonly region: VectorName; readonly shape: Shape; readonly offset: number }
   /** An array of its data, which can change. */
   | { readonly kind: "data"; readonly path: string; readonly aval: Aval; readonly data: Storage }
-  | { readonly kind: "constant"; readonly aval: Aval; readonly data: Storage };
+  | { readonly kind: "constant"; readonly aval: Aval; readonly data: Elements };
 
 /** The region of the extra vector that a method takes. */
 export function extraRegion(method: Method): "tangent" | "cotangent" | null {

@@ -37,7 +37,7 @@ export function placeEntry(
       let known = programs.get(method);
       if (known === undefined) {
         const { graph, constants } = entry.program(method);
-        known = { graph, constants: constants.map(({ data }) => place(data)) };
+        known = { graph, constants: constants.map(({ data }) => place(data.now)) };
         programs.set(method, known);
       }
       return known;

@@ -4,6 +4,7 @@
  */
 import { at } from "../base/at.js";
 import type { Storage } from "../base/dtype.js";
+import type { Elements } from "../base/elements.js";
 import type { Aval, Graph } from "../ir/graph.js";
 import type { Instruction, Plan, PlanProgram, Region, Window } from "../plan/plan.js";
 import type { AxisRun, BlockInput } from "../transform/block.js";
@@ -18,7 +19,7 @@ import type { Method } from "./programs.js";
 /** A plan with the arrays that its constant regions hold. */
 export interface MethodPlan {
   readonly plan: Plan<Graph>;
-  readonly constants: Readonly<Record<string, Storage>>;
+  readonly constants: Readonly<Record<string, Storage | Elements>>;
 }
 
 /** A graph as a program of a plan. */
@@ -51,11 +52,11 @@ export function windowIn(source: Source, part: AxisRun | null): Window | undefin
 class PlanBuilder {
   readonly #programs: Record<string, PlanProgram<Graph>> = {};
   readonly #regions: Record<string, Region> = {};
-  readonly #constants: Record<string, Storage> = {};
+  readonly #constants: Record<string, Storage | Elements> = {};
   readonly #lists: Instruction[][];
   readonly #method: Method;
   readonly #loaded: Set<string>[];
-  readonly #constantNames = new Map<Storage, Map<string, string>>();
+  readonly #constantNames = new Map<Storage | Elements, Map<string, string>>();
 
   constructor(method: Method, entries: readonly Entry[], ranks: number, dimX: number) {
     this.#method = method;
@@ -75,7 +76,7 @@ class PlanBuilder {
   }
 
   /** One region per array and shape, however many objectives refer to it. */
-  #constantRegion({ dtype, shape }: Aval, data: Storage): string {
+  #constantRegion({ dtype, shape }: Aval, data: Storage | Elements): string {
     const shapes = this.#constantNames.get(data) ?? new Map<string, string>();
     this.#constantNames.set(data, shapes);
     const key = shape.join(",");

@@ -3,7 +3,7 @@
  * mode serves is a function of shapes alone, so that the same program is chosen everywhere.
  */
 import { at } from "../base/at.js";
-import type { Storage } from "../base/dtype.js";
+import type { Elements } from "../base/elements.js";
 import { sizeOf } from "../base/shape.js";
 import type { Aval, Graph, ValueId } from "../ir/graph.js";
 import { GraphBuilder } from "../primitives/builder.js";
@@ -24,7 +24,7 @@ export interface ObjectiveProgram {
   /** Inputs: the coefficients, the data, the extra vectors of the method (tangents, a cotangent), the constants. */
   readonly graph: Graph;
   /** Arrays that the function refers to, in the order of the last inputs. */
-  readonly constants: readonly { readonly aval: Aval; readonly data: Storage }[];
+  readonly constants: readonly { readonly aval: Aval; readonly data: Elements }[];
 }
 
 /** The residual of an objective, ready to be differentiated. */

@@ -5,9 +5,13 @@
 import type { Tenure } from "../arrays/index.js";
 import { Lease } from "../arrays/index.js";
 import type { Storage } from "../base/dtype.js";
+import { storageNow } from "../base/elements.js";
+import { placeConstant } from "../executor/constants.js";
+import { coreOf } from "../executor/cores.js";
 import type { Routine } from "../executor/doors.js";
 import { awaitRoutine, blockRoutine, through } from "../executor/doors.js";
 import type { Pool } from "../executor/pool.js";
+import type { Block } from "../heap/heap.js";
 import type { LoadOptions, ResidentPlan } from "../executor/resident.js";
 import type { ObjectivePlacement } from "./placement.js";
 import type { MethodPlan } from "./plans.js";
@@ -69,20 +73,28 @@ export class ResidentPlans {
 
   /** Loads a plan in the place of an older one, which goes first: there may not be room for the results of both. */
   *#load(method: Method, placement: Placement): Routine<ResidentPlan> {
-    yield* this.drop(method);
-    const built = this.#build(method, placement);
-    const options: LoadOptions = {
-      constants: built.constants,
-      label: method,
-      onRelease: () => this.detach(method),
-    };
-    const plan = yield* through({
-      awaited: () => this.#pool.load(built.plan, options),
-      // If the same plan is being loaded by a call that awaits, the pool refuses this one.
-      blocked: () => this.#pool.sync.load(built.plan, options),
-    });
-    this.#plans.set(method, { plan, placement });
-    return plan;
+    const { plan: own, constants: arrays } = this.#build(method, placement);
+    const { heap } = coreOf(this.#pool);
+    const held: Block[] = [];
+    try {
+      const constants: Record<string, Storage> = {};
+      // Held from here on, so that the arrays stay where they are when the older plan goes.
+      for (const [name, data] of Object.entries(arrays)) {
+        held.push(placeConstant(heap, storageNow(data), `${name} of ${method}`));
+        constants[name] = storageNow(data);
+      }
+      yield* this.drop(method);
+      const options: LoadOptions = { constants, label: method, onRelease: () => this.detach(method) };
+      const plan = yield* through({
+        awaited: () => this.#pool.load(own, options),
+        // If the same plan is being loaded by a call that awaits, the pool refuses this one.
+        blocked: () => this.#pool.sync.load(own, options),
+      });
+      this.#plans.set(method, { plan, placement });
+      return plan;
+    } finally {
+      for (const block of held) block.free();
+    }
   }
 
   /** Takes a method's plan out of the heap. */

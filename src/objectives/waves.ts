@@ -6,6 +6,8 @@
 import { at } from "../base/at.js";
 import type { Storage } from "../base/dtype.js";
 import { allocate, itemSize } from "../base/dtype.js";
+import type { Elements } from "../base/elements.js";
+import { storageNow } from "../base/elements.js";
 import { sizeOf } from "../base/shape.js";
 import { copyBox, denseSide, windowSide } from "../heap/box.js";
 import type { Aval, Graph } from "../ir/graph.js";
@@ -93,7 +95,7 @@ class WaveBuilder {
   readonly #inputs: WaveInput[] = [];
   readonly #outputs: WaveOutput[] = [];
   /** Arrays that are in the wave in one piece, by shape. */
-  readonly #arrays = new Map<Storage, Map<string, string>>();
+  readonly #arrays = new Map<Storage | Elements, Map<string, string>>();
   readonly #loads: Map<string, string>[];
 
   constructor(request: WaveRequest) {
@@ -139,12 +141,12 @@ class WaveBuilder {
     const { aval, data } = source;
     if (window !== undefined) {
       const own = { dtype: aval.dtype, shape: window.extent };
-      return { region: this.#addInput(own, () => partOf(data, aval, window)) };
+      return { region: this.#addInput(own, () => partOf(storageNow(data), aval, window)) };
     }
     const known = this.#arrays.get(data) ?? new Map<string, string>();
     this.#arrays.set(data, known);
     const key = aval.shape.join(",");
-    const region = known.get(key) ?? this.#addInput(aval, () => data);
+    const region = known.get(key) ?? this.#addInput(aval, () => storageNow(data));
     known.set(key, region);
     return { region };
   }
@@ -202,7 +204,7 @@ class WaveBuilder {
 /** Bytes that a wave of these pieces takes, arrays that several of them read counted once. */
 class WaveSize {
   readonly #request: WaveRequest;
-  readonly #seen = new Set<Storage>();
+  readonly #seen = new Set<Storage | Elements>();
   bytes = 0;
 
   constructor(request: WaveRequest) {

@@ -3,7 +3,8 @@
  * transformation emits one.
  */
 import { at } from "../base/at.js";
-import type { DType, Storage } from "../base/dtype.js";
+import type { Elements } from "../base/elements.js";
+import type { DType } from "../base/dtype.js";
 import { GraphError } from "../base/errors.js";
 import type { Shape } from "../base/shape.js";
 import type {
@@ -26,7 +27,7 @@ export class GraphBuilder implements Emitter {
   readonly #avals: Aval[] = [];
   readonly #inputs: ValueId[] = [];
   readonly #constants: GraphConstant[] = [];
-  readonly #constantOf = new Map<Storage, GraphConstant[]>();
+  readonly #constantOf = new Map<Elements, GraphConstant[]>();
   readonly #equations: Equation[] = [];
 
   #define(aval: Aval): ValueId {
@@ -42,7 +43,7 @@ export class GraphBuilder implements Emitter {
   }
 
   /** Adds a constant; the same data with the same shape is added once. */
-  constant(aval: Aval, data: Storage): ValueId {
+  constant(aval: Aval, data: Elements): ValueId {
     const known = this.#constantOf.get(data) ?? [];
     const same = known.find((constant) => {
       const { shape } = this.aval(constant.id);

@@ -1,4 +1,5 @@
 // Tracing: what becomes of a function, what it may not do, and how traces nest.
+import { Elements } from "#heddle/base/elements";
 import { inspect } from "node:util";
 import type { NDArray, PrintedGraph } from "heddle";
 import {
@@ -282,7 +283,7 @@ describe("checkGraph", () => {
     );
     broken((g) => (g.avals = []), "a value that has a type");
     broken(
-      (g) => (g.constants = g.constants.map(({ id }) => ({ id, data: new Float64Array(1) }))),
+      (g) => (g.constants = g.constants.map(({ id }) => ({ id, data: new Elements(new Float64Array(1)) }))),
       "constant 0",
       "1 elements",
     );

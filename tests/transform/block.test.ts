@@ -43,7 +43,7 @@ function linearizeOf(f: (c: NDArray) => NDArray, dimX: number, mode?: "fwd" | "r
   const x: HostArray = { dtype: "float64", shape: [dimX], data: wave(dimX, 0.3) };
   return {
     graph: program.graph,
-    inputs: [x, ...program.constants.map(({ aval, data }) => ({ ...aval, data }))],
+    inputs: [x, ...program.constants.map(({ aval, data }) => ({ ...aval, data: data.now }))],
   };
 }
 

@@ -2,6 +2,7 @@
  * Structure survives differentiation: Jacobians of linear, pointwise and partial functions are never multiplied out, and
  * what simplification leaves has the values of what it was given.
  */
+import { Elements } from "#heddle/base/elements";
 import type { Graph, OpName, ValueId } from "#heddle/ir/graph";
 import { interpret } from "#heddle/backends/reference/interpret";
 import { GraphBuilder } from "#heddle/primitives/builder";
@@ -28,10 +29,10 @@ describe("the Jacobian of", () => {
     ["forward", jacfwdGraph],
     ["reverse", jacrevGraph],
   ])("dot(A, x) − t is A itself (%s)", (_, jacobian) => {
-    const A = wave(600);
+    const A = new Elements(wave(600));
     const graph = build((b, x) => {
       const product = b.emit("contract", [b.constant(matrix(15, 40), A), x], multiply);
-      return b.apply("sub", product, b.constant(vector(15), wave(15)));
+      return b.apply("sub", product, b.constant(vector(15), new Elements(wave(15))));
     }, 40);
     const result = simplify(jacobian(graph, [true]));
     expect(result.equations).toEqual([]);
@@ -41,7 +42,10 @@ describe("the Jacobian of", () => {
 
   test("tanh(A x) scales the rows of A: one pass, no product of matrices", () => {
     const graph = build((b, x) => {
-      return b.apply("tanh", b.emit("contract", [b.constant(matrix(4, 3), wave(12)), x], multiply));
+      return b.apply(
+        "tanh",
+        b.emit("contract", [b.constant(matrix(4, 3), new Elements(wave(12))), x], multiply),
+      );
     }, 3);
     const ops = opsOf(simplify(jacfwdGraph(graph, [true])));
     expect(ops.filter((op) => op === "contract")).toHaveLength(1);
@@ -66,7 +70,10 @@ describe("the Jacobian of", () => {
   test("a function of a part is padding around the part's Jacobian", () => {
     const graph = build((b, x) => {
       const part = b.emit("slice", [x], { start: [2], limit: [5], step: [1] });
-      return b.apply("tanh", b.emit("contract", [b.constant(matrix(4, 3), wave(12)), part], multiply));
+      return b.apply(
+        "tanh",
+        b.emit("contract", [b.constant(matrix(4, 3), new Elements(wave(12))), part], multiply),
+      );
     }, 8);
     const result = simplify(jacrevGraph(graph, [true]));
     expect(result.equations.at(-1)?.op).toBe("pad");
@@ -120,7 +127,7 @@ function cook(b: GraphBuilder, x: ValueId, recipe: Recipe): ValueId {
     case "dot":
       return b.emit(
         "contract",
-        [b.constant(matrix(size, size), wave(size * size, recipe.phase)), y],
+        [b.constant(matrix(size, size), new Elements(wave(size * size, recipe.phase))), y],
         multiply,
       );
     case "add":

@@ -40,7 +40,7 @@ export function interpret(graph: Graph, inputs: readonly HostArray[]): HostArray
   graph.inputs.forEach((id, position) => values.set(id, at(inputs, position)));
   for (const { id, data } of graph.constants) {
     const { dtype, shape } = at(graph.avals, id);
-    values.set(id, { dtype, shape, data });
+    values.set(id, { dtype, shape, data: data.now });
   }
   const valueOf = (id: ValueId): HostArray => {
     const value = values.get(id);
