@@ -1,6 +1,7 @@
-/** What is paid once: starting a pool, and finding out what a loop's body captures. */
+/** What is paid once: starting a pool, finding out what a loop's body captures, and taking captured data along. */
 import { createPool } from "heddle";
 import { captureBody } from "#heddle/closure/body";
+import { Decoder, Encoder } from "#heddle/closure/codec";
 import { timed } from "./interleaved.js";
 import { median } from "./median.js";
 import type { Row, Section } from "./rows.js";
@@ -36,6 +37,20 @@ function withFreshFunction(): unknown {
   return captureBody("bench", body, {}, undefined);
 }
 
+const records = Array.from({ length: 100_000 }, (_, id) => ({
+  id,
+  x: id / 3,
+  y: id / 7,
+  name: `record ${id}`,
+}));
+
+/** A captured list of objects on its way to a rank. */
+function carry(): unknown {
+  return new Decoder(new Map(), undefined, true).decode(
+    structuredClone(new Encoder("bench").encode(records, "records")),
+  );
+}
+
 /** Milliseconds from the call to the ranks that answer; closing is not counted. */
 async function start(): Promise<number> {
   const begun = performance.now();
@@ -56,6 +71,12 @@ export async function run(): Promise<Section[]> {
   for (let i = 0; i < 600; i++) {
     for (const { capture, times } of captures) times.push(await timed(capture));
   }
+  const carried: number[] = [];
+  const cloned: number[] = [];
+  for (let i = 0; i < 9; i++) {
+    carried.push(await timed(carry));
+    cloned.push(await timed(() => structuredClone(records)));
+  }
   const starts: number[] = [];
   for (let i = 0; i < 15; i++) starts.push(await start());
   return [
@@ -70,6 +91,14 @@ export async function run(): Promise<Section[]> {
           unit: "ms",
           wanted: { most: 0.15 },
         })),
+      ],
+    },
+    {
+      title: "a list of 100,000 objects to a rank",
+      base: "structuredClone alone",
+      rows: [
+        { name: "captured", value: median(carried), unit: "ms" },
+        { name: "structuredClone alone", value: median(cloned), unit: "ms" },
       ],
     },
   ];

@@ -3,6 +3,8 @@
  * a user's are. Encoded values are plain data that structured cloning copies; identity and cycles are kept.
  */
 import { CaptureError } from "../base/errors.js";
+import { isPrimitive } from "./kinds.js";
+import { freezePlain, mixed, PlainCopies } from "./plain.js";
 
 /** What a codec is given to encode with. */
 export interface EncodeContext {
@@ -61,8 +63,15 @@ export interface Encoded {
   d: unknown;
 }
 
+/** Plain data: nothing in it needs a codec. */
+interface PlainWire {
+  readonly plain: unknown;
+}
+
 /** Codecs in the order in which they are asked; the latest first. */
 const codecs: Codec[] = [];
+/** Those of them that may want what looks like plain data. */
+const claimants: Codec[] = [];
 const builtIn = new Set<string>();
 
 /**
@@ -71,6 +80,11 @@ const builtIn = new Set<string>();
  * Throws `CaptureError` if the name is taken.
  */
 export function registerCodec<T>(codec: Codec<T>): void {
+  add(codec);
+  claimants.unshift(codec as unknown as Codec); // As in `add`.
+}
+
+function add<T>(codec: Codec<T>): void {
   if (codecs.some(({ name }) => name === codec.name)) {
     throw new CaptureError({
       operation: "registerCodec",
@@ -89,6 +103,17 @@ export function registerOwnCodec<T>(codec: Codec<T>): void {
   builtIn.add(codec.name);
 }
 
+/** Registers the codec of a kind that the language tells from all others: it claims nothing else. */
+export function registerKind<T>(codec: Codec<T>): void {
+  add(codec);
+  builtIn.add(codec.name);
+}
+
+function isClaimed(value: object): boolean {
+  for (const codec of claimants) if (codec.test(value)) return true;
+  return false;
+}
+
 /** The codec of a value that is not a primitive. */
 export function codecOf(value: unknown): Codec | undefined {
   return codecs.find((codec) => codec.test(value));
@@ -98,19 +123,6 @@ export function codecOf(value: unknown): Codec | undefined {
 export function isShared(value: unknown): boolean {
   const codec = codecOf(value);
   return codec?.shared?.(value) ?? false;
-}
-
-function isPrimitive(value: unknown): boolean {
-  switch (typeof value) {
-    case "string":
-    case "number":
-    case "boolean":
-    case "bigint":
-    case "undefined":
-      return true;
-    default:
-      return value === null;
-  }
 }
 
 function describe(value: unknown): string {
@@ -138,7 +150,8 @@ export class Encoder {
   /** Where the first value stands that is memory which everybody sees. */
   sharedPath: string | undefined;
   readonly #operation: string;
-  readonly #known = new Map<unknown, Encoded>();
+  readonly #known = new Map<unknown, Encoded | PlainWire>();
+  readonly #plain = new PlainCopies(isClaimed);
 
   constructor(operation: string) {
     this.#operation = operation;
@@ -148,6 +161,12 @@ export class Encoder {
     if (isPrimitive(value)) return value;
     const known = this.#known.get(value);
     if (known !== undefined) return known;
+    const plain = this.#plain.of(value);
+    if (plain !== mixed) {
+      const wire: PlainWire = { plain };
+      this.#known.set(value, wire);
+      return wire;
+    }
     const refuse = (found: string, remedy: string): never => {
       throw new CaptureError({
         operation: this.#operation,
@@ -201,7 +220,12 @@ export class Decoder {
   decode(data: unknown): unknown {
     if (isPrimitive(data)) return data;
     if (this.#known.has(data)) return this.#known.get(data);
-    const { c: name, d } = data as Encoded; // What is not a primitive was made by `Encoder`.
+    const wire = data as Encoded | PlainWire; // What is not a primitive was made by `Encoder`.
+    if ("plain" in wire) {
+      if (this.#frozen) freezePlain(wire.plain);
+      return wire.plain;
+    }
+    const { c: name, d } = wire;
     const decode = codecs.find((codec) => codec.name === name)?.decode ?? this.#foreign.get(name);
     if (decode === undefined) {
       throw new CaptureError({

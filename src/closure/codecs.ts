@@ -1,6 +1,6 @@
 /** The codecs that come with heddle: plain data, the language's own containers, memory, and functions. */
 import type { Codec } from "./codec.js";
-import { registerOwnCodec } from "./codec.js";
+import { registerKind, registerOwnCodec } from "./codec.js";
 import type { ErrorWire } from "./error-wire.js";
 import { errorFromWire, errorToWire } from "./error-wire.js";
 import { builtinNamed, builtinNameOf } from "./builtins.js";
@@ -8,48 +8,9 @@ import { exportNamed, nameOfExport } from "./exports.js";
 import type { FunctionWire } from "./functions.js";
 import { functionWire, make } from "./functions.js";
 import { globalAt, globalPathOf } from "./globals.js";
+import type { View } from "./kinds.js";
+import { isNodeBuffer, isPlain, isSharedBuffer, isView, tagOf } from "./kinds.js";
 import type { AnyFunction } from "./source.js";
-
-/** Cross-realm instances (a test runner's `vm`) are of the kind too, so classes are told by their tag. */
-function tagOf(value: unknown): string {
-  return Object.prototype.toString.call(value).slice(8, -1);
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null || tagOf(value) !== "Object") return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
-
-function primitives(list: readonly unknown[]): boolean {
-  return list.every(
-    (item) => typeof item !== "object" && typeof item !== "function" && typeof item !== "symbol",
-  );
-}
-
-const viewClasses = {
-  Int8Array,
-  Uint8Array,
-  Uint8ClampedArray,
-  Int16Array,
-  Uint16Array,
-  Int32Array,
-  Uint32Array,
-  Float32Array,
-  Float64Array,
-  BigInt64Array,
-  BigUint64Array,
-};
-
-type View = InstanceType<(typeof viewClasses)[keyof typeof viewClasses]>;
-
-function isView(value: unknown): value is View {
-  return ArrayBuffer.isView(value) && !(value instanceof DataView) && tagOf(value) in viewClasses;
-}
-
-function isSharedBuffer(value: unknown): boolean {
-  return tagOf(value) === "SharedArrayBuffer";
-}
 
 // Asked last: registered first.
 
@@ -80,14 +41,12 @@ const plainObject: Codec<Record<string, unknown>> = {
 const array: Codec<unknown[]> = {
   name: "array",
   test: (value) => Array.isArray(value),
-  encode: (value, context) =>
-    primitives(value) ? [...value] : value.map((item, position) => context.encode(item, `[${position}]`)),
+  encode: (value, context) => value.map((item, position) => context.encode(item, `[${position}]`)),
   decode: (data, context) => {
     const value: unknown[] = [];
     context.hold(value);
     for (const item of data as unknown[]) value.push(context.decode(item));
-    // A frozen list of numbers would hold each of them by a pointer.
-    return primitives(value) ? value : context.freeze(value);
+    return context.freeze(value);
   },
 };
 
@@ -166,10 +125,9 @@ const typedArray: Codec<View & { readonly shape?: readonly number[] }> = {
   test: isView,
   shared: (value) => isSharedBuffer(value.buffer),
   encode: (value) => {
-    const isBuffer = typeof Buffer !== "undefined" && Buffer.isBuffer(value);
     // A view of a part would take all of its buffer along.
     const part = !isSharedBuffer(value.buffer) && value.byteLength < value.buffer.byteLength;
-    return [part ? value.slice() : value, isBuffer, value.shape];
+    return [part ? value.slice() : value, isNodeBuffer(value), value.shape];
   },
   decode: (data) => {
     const [value, isBuffer, shape] = data as [View, boolean, readonly number[] | undefined];
@@ -231,18 +189,18 @@ let registered = false;
 export function registerBuiltInCodecs(): void {
   if (registered) return;
   registered = true;
-  registerOwnCodec(plainObject);
-  registerOwnCodec(array);
-  registerOwnCodec(date);
-  registerOwnCodec(regExp);
-  registerOwnCodec(map);
-  registerOwnCodec(set);
-  registerOwnCodec(error);
-  registerOwnCodec(buffer);
-  registerOwnCodec(sharedBuffer);
-  registerOwnCodec(typedArray);
-  registerOwnCodec(dataView);
-  registerOwnCodec(fn);
+  registerKind(plainObject);
+  registerKind(array);
+  registerKind(date);
+  registerKind(regExp);
+  registerKind(map);
+  registerKind(set);
+  registerKind(error);
+  registerKind(buffer);
+  registerKind(sharedBuffer);
+  registerKind(typedArray);
+  registerKind(dataView);
+  registerKind(fn);
   registerOwnCodec(builtin);
   registerOwnCodec(intrinsic);
   registerOwnCodec(heddleExport);

@@ -184,6 +184,74 @@ describe("values cross", () => {
     expect(back["x"]).not.toBe(shared);
   });
 
+  it("with identity between plain data and what needs codecs", () => {
+    const shared = { a: [1, { b: 2 }] };
+    const list = [shared, shared.a];
+    const mixed = { f: () => 1, shared, list, deep: { more: [{ list, f: Math.sin }] } };
+    const encoder = new Encoder("test");
+    const wires = [list, mixed, shared, mixed].map((value) => encoder.encode(value, "value"));
+    const decoder = new Decoder(new Map(), undefined, true);
+    const [first, second, third, fourth] = structuredClone(wires).map((wire) => decoder.decode(wire)) as [
+      typeof list,
+      typeof mixed,
+      typeof shared,
+      typeof mixed,
+    ];
+    expect(first).toEqual(list);
+    expect(second.list).toBe(first);
+    expect(second.deep.more[0]?.list).toBe(first);
+    expect([first[0], second.shared]).toEqual([third, third]);
+    expect(first[0] === third && second.shared === third && first[1] === third.a).toBe(true);
+    expect(fourth).toBe(second);
+    expect(second.deep.more[0]?.f).toBe(Math.sin);
+    expect([first, third, third.a, third.a[1], second, second.deep.more[0]].map(Object.isFrozen)).toEqual(
+      Array.from({ length: 6 }, () => true),
+    );
+  });
+
+  it("with cycles through lists, maps and sets", () => {
+    const node: { next: unknown; near: unknown[] } = { next: undefined, near: [{ plain: 1 }] };
+    const all = new Set<unknown>([node]);
+    node.next = new Map<unknown, unknown>([["all", all]]);
+    node.near.push(node, { node });
+    const back = roundTrip(node) as typeof node & { next: Map<string, Set<unknown>> };
+    expect(back.next.get("all")?.has(back)).toBe(true);
+    expect(back.near).toEqual([{ plain: 1 }, back, { node: back }]);
+    expect((back.near[2] as { node: unknown }).node).toBe(back);
+    // The way back is met before the part that is not plain.
+    const parent: { child: { up?: unknown }; f?: () => number } = { child: {} };
+    parent.child.up = parent;
+    parent.f = () => 1;
+    const again = roundTrip(parent) as typeof parent;
+    expect(again.child.up).toBe(again);
+    expect(again.f?.()).toBe(1);
+  });
+
+  it("with what getters and proxies give, asked once", () => {
+    let asked = 0;
+    const value = {
+      get x() {
+        asked++;
+        return asked === 1 ? [1] : () => 1;
+      },
+      proxies: [new Proxy({ a: 1 }, {}), new Proxy([1, 2], {})],
+    };
+    expect(roundTrip(value)).toEqual({ x: [1], proxies: [{ a: 1 }, [1, 2]] });
+    expect(asked).toBe(1);
+  });
+
+  it("frozen inside of maps and sets, too", () => {
+    const value = { map: new Map([["k", { list: [{ a: 1 }] }]]), set: new Set([{ b: 1 }]) };
+    const decoder = new Decoder(new Map(), undefined, true);
+    const back = decoder.decode(structuredClone(new Encoder("test").encode(value, "value"))) as typeof value;
+    expect(back).toEqual(value);
+    const inside = back.map.get("k");
+    const parts = [back, inside, inside?.list, inside?.list[0], ...back.set];
+    expect(parts.map(Object.isFrozen)).toEqual(Array.from({ length: 5 }, () => true));
+    // What comes back from a rank belongs to the caller.
+    expect(Object.isFrozen(roundTrip(value))).toBe(false);
+  });
+
   it("with fields that collide with prototypes and with heddle's own marks", () => {
     const value = JSON.parse('{"__proto__": {"polluted": 1}, "c": "object", "d": [["a", 1]]}') as object;
     const back = roundTrip(value) as Record<string, unknown>;
@@ -672,6 +740,21 @@ describe("registerCodec", () => {
     expect(() =>
       registerCodec({ name: "test point", test: () => false, encode: () => 0, decode: () => 0 }),
     ).toThrow(/codec.name is "test point", which another codec has/);
+  });
+
+  it("is asked about what looks like plain data", () => {
+    const log = { kind: "test log", lines: ["a"] };
+    registerCodec<typeof log>({
+      name: "test log",
+      test: (value) => value === log,
+      encode: ({ lines }) => lines.length,
+      decode: (data) => ({ kind: `${String(data)} lines`, lines: [] }),
+    });
+    expect(roundTrip([{ deep: new Map([[1, log]]) }, { plain: 1 }])).toEqual([
+      { deep: new Map([[1, { kind: "1 lines", lines: [] }]]) },
+      { plain: 1 },
+    ]);
+    expect(roundTrip({ math: Math, exported: np })).toEqual({ math: Math, exported: np });
   });
 
   it("refuses a decoder that needs something from outside", () => {
