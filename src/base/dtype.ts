@@ -2,7 +2,7 @@
  * The five element types that heddle computes with, how they are stored, and how they promote. A JavaScript number is
  * weak: it takes the dtype of the array that it meets.
  */
-import { DTypeError } from "./errors.js";
+import { DTypeError, MemoryError } from "./errors.js";
 
 /** The name of an element type. */
 export type DType = "float64" | "float32" | "int32" | "uint32" | "bool";
@@ -29,9 +29,23 @@ export function itemSize(dtype: DType): number {
   return bytes[dtype];
 }
 
+function buffer(bytes: number): ArrayBuffer {
+  try {
+    return new ArrayBuffer(bytes);
+  } catch (cause) {
+    throw new MemoryError({
+      operation: "allocate",
+      found: `${bytes} bytes for the elements of an array`,
+      expected: "as much as the process can have",
+      remedy: "use smaller arrays, or compute in blocks",
+      cause,
+    });
+  }
+}
+
 /** A zeroed typed array of `size` elements of `dtype`. */
 export function allocate<D extends DType>(dtype: D, size: number): StorageOf[D] {
-  return viewOf(dtype, new ArrayBuffer(size * itemSize(dtype)), 0, size);
+  return viewOf(dtype, buffer(size * itemSize(dtype)), 0, size);
 }
 
 function makeView(dtype: DType, buffer: ArrayBufferLike, byteOffset: number, size: number): Storage {

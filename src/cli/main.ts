@@ -60,8 +60,13 @@ function build(): Command {
     .option("--json", "print exit code and seconds as JSON to the standard error, at the end")
     .passThroughOptions()
     .action(async (file: string, args: string[], options: RunFlags & JsonOption) => {
-      const { runProgram } = await import("./run.js");
-      const ended = await runProgram(file, args, options);
+      const { runProgram, UsageError } = await import("./run.js");
+      const ended = await runProgram(file, args, options).catch((error: unknown) => {
+        // The words of a command line that cannot be carried out are the parser's to print.
+        if (error instanceof UsageError)
+          return program.error(`heddle: ${error.message}`, { exitCode: exitCode.usage });
+        throw error;
+      });
       if (options.json === true) console.error(JSON.stringify(ended));
       process.exitCode = ended.exitCode;
     });

@@ -6,6 +6,7 @@ import { constants } from "node:os";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { ArgumentError } from "../base/errors.js";
+import type { PoolOptions } from "../executor/options.js";
 import { resolveOptions } from "../executor/options.js";
 
 /** Defaults that a program's pools are given. */
@@ -15,6 +16,9 @@ export interface RunFlags {
   readonly isolation?: string;
   readonly trace?: string;
 }
+
+/** A command line that cannot be carried out. */
+export class UsageError extends Error {}
 
 /** How a program ended. */
 export interface ProgramEnd {
@@ -66,7 +70,19 @@ export async function runProgram(
     ...(isolation === undefined ? {} : { HEDDLE_ISOLATION: isolation }),
     ...(trace === undefined ? {} : { HEDDLE_TRACE: resolve(trace) }),
   };
-  // Refuses what no pool could be made with.
+  // Refuses what no pool could be made with, first of what was asked for here.
+  try {
+    resolveOptions(
+      {
+        ...(device === undefined ? {} : { device }),
+        ...(isolation === undefined ? {} : { isolation }),
+      } as PoolOptions,
+      {},
+    );
+  } catch (cause) {
+    if (cause instanceof ArgumentError) throw new UsageError(cause.message.replace("createPool: ", "--"));
+    throw cause;
+  }
   resolveOptions({}, env);
   const start = performance.now();
   const child = spawn(process.execPath, [...loaderFlags(file), file, ...args], { stdio: "inherit", env });

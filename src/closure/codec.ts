@@ -150,11 +150,20 @@ export class Encoder {
   /** Where the first value stands that is memory which everybody sees. */
   sharedPath: string | undefined;
   readonly #operation: string;
+  readonly #way: "to" | "from";
   readonly #known = new Map<unknown, Encoded | PlainWire>();
   readonly #plain = new PlainCopies(isClaimed);
 
-  constructor(operation: string) {
+  /** `way`: whether the values go to a rank, or come from one. */
+  constructor(operation: string, way: "to" | "from" = "to") {
     this.#operation = operation;
+    this.#way = way;
+  }
+
+  #usualRemedy(value: unknown): string {
+    if (typeof value === "symbol") return "use a string";
+    if (this.#way === "from") return "return plain data, and make the object of it outside";
+    return "pass plain data and make the object in the body, or register a codec for its class";
   }
 
   encode(value: unknown, path: string): unknown {
@@ -171,7 +180,7 @@ export class Encoder {
       throw new CaptureError({
         operation: this.#operation,
         argument: path,
-        found: `${found}, which cannot cross to a rank`,
+        found: `${found}, which cannot cross ${this.#way} a rank`,
         remedy,
       });
     };
@@ -179,10 +188,7 @@ export class Encoder {
     if (codec === undefined) {
       const found = describe(value);
       const remedy = Object.entries(remedies).find(([name]) => found.endsWith(` ${name}`))?.[1];
-      return refuse(
-        found,
-        remedy ?? "pass plain data and make the object in the body, or register a codec for its class",
-      );
+      return refuse(found, remedy ?? this.#usualRemedy(value));
     }
     if (!builtIn.has(codec.name)) this.foreign.set(codec.name, codec);
     if (codec.shared?.(value) === true) this.sharedPath ??= path;

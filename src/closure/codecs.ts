@@ -1,5 +1,5 @@
 /** The codecs that come with heddle: plain data, the language's own containers, memory, and functions. */
-import type { Codec } from "./codec.js";
+import type { Codec, EncodeContext } from "./codec.js";
 import { registerKind, registerOwnCodec } from "./codec.js";
 import type { ErrorWire } from "./error-wire.js";
 import { errorFromWire, errorToWire } from "./error-wire.js";
@@ -9,7 +9,7 @@ import type { FunctionWire } from "./functions.js";
 import { functionWire, make } from "./functions.js";
 import { globalAt, globalPathOf } from "./globals.js";
 import type { View } from "./kinds.js";
-import { isNodeBuffer, isPlain, isSharedBuffer, isView, tagOf } from "./kinds.js";
+import { isDetached, isNodeBuffer, isPlain, isSharedBuffer, isView, tagOf } from "./kinds.js";
 import type { AnyFunction } from "./source.js";
 
 // Asked last: registered first.
@@ -104,10 +104,19 @@ const error: Codec = {
   decode: (data) => errorFromWire(data as ErrorWire),
 };
 
+/** Refuses memory that is not there any more. */
+function requireAttached(memory: ArrayBufferLike, context: EncodeContext): void {
+  if (!isDetached(memory)) return;
+  context.refuse("memory that was transferred away", "pass a copy that was made before, or what took it");
+}
+
 const buffer: Codec<ArrayBuffer> = {
   name: "ArrayBuffer",
   test: (value) => tagOf(value) === "ArrayBuffer",
-  encode: (value) => value,
+  encode: (value, context) => {
+    requireAttached(value, context);
+    return value;
+  },
   decode: (data) => data as ArrayBuffer,
 };
 
@@ -124,7 +133,8 @@ const typedArray: Codec<View & { readonly shape?: readonly number[] }> = {
   name: "TypedArray",
   test: isView,
   shared: (value) => isSharedBuffer(value.buffer),
-  encode: (value) => {
+  encode: (value, context) => {
+    requireAttached(value.buffer, context);
     // A view of a part would take all of its buffer along.
     const part = !isSharedBuffer(value.buffer) && value.byteLength < value.buffer.byteLength;
     return [part ? value.slice() : value, isNodeBuffer(value), value.shape];
@@ -140,7 +150,10 @@ const dataView: Codec<DataView> = {
   name: "DataView",
   test: (value) => tagOf(value) === "DataView",
   shared: (value) => isSharedBuffer(value.buffer),
-  encode: (value) => value,
+  encode: (value, context) => {
+    requireAttached(value.buffer, context);
+    return value;
+  },
   decode: (data) => data as DataView,
 };
 

@@ -44,6 +44,16 @@ export function isPrimitive(value: unknown): boolean {
   }
 }
 
+/** True for a buffer whose memory was transferred away. */
+export function isDetached(buffer: ArrayBufferLike): boolean {
+  if (buffer.byteLength > 0) return false;
+  try {
+    return new Uint8Array(buffer).length > 0; // Of a buffer that is there: false.
+  } catch {
+    return true;
+  }
+}
+
 /** True if all of a list's elements are primitives; a hole is one. */
 export function primitives(list: readonly unknown[]): boolean {
   // Not a loop: indexing lists of many kinds at one place makes engines turn lists of plain numbers into lists of pointers.

@@ -2,7 +2,15 @@
  * Plain data crosses as it is: what holds nothing but objects, lists, maps, sets and numbers needs no codec, and structured
  * cloning copies it fastest. It is copied once before, so that getters and proxies are asked once, and by this thread.
  */
-import { containerKind, isNodeBuffer, isPrimitive, isSharedBuffer, isView, primitives } from "./kinds.js";
+import {
+  containerKind,
+  isDetached,
+  isNodeBuffer,
+  isPrimitive,
+  isSharedBuffer,
+  isView,
+  primitives,
+} from "./kinds.js";
 
 /** In place of a copy: something in the value, or a way back to it, needs a codec. */
 export const mixed = Symbol("mixed");
@@ -123,7 +131,8 @@ export class PlainCopies {
       !isNodeBuffer(value) &&
       !("shape" in value) &&
       value.byteLength === value.buffer.byteLength &&
-      !isSharedBuffer(value.buffer);
+      !isSharedBuffer(value.buffer) &&
+      !isDetached(value.buffer);
     if (!bare) return mixed;
     this.#copies.set(value, value);
     return value;

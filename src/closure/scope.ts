@@ -30,6 +30,20 @@ export interface Free {
   readonly usesImportMeta: boolean;
 }
 
+/** Functions of the language that write to their first argument, by the object that has them. */
+const writers: Readonly<Record<string, readonly string[]>> = {
+  Object: ["assign", "defineProperty", "defineProperties", "setPrototypeOf"],
+  Reflect: ["set", "defineProperty", "deleteProperty", "setPrototypeOf"],
+};
+
+/** True for a call such as `Object.assign(target, ...)`. */
+function writesToArgument(callee: AnyNode, scope: Scope): boolean {
+  if (callee.type !== "MemberExpression" || callee.object.type !== "Identifier") return false;
+  const { object, property } = callee;
+  if (property.type !== "Identifier" || scope.find(object.name) !== undefined) return false;
+  return Object.hasOwn(writers, object.name) && (writers[object.name]?.includes(property.name) ?? false);
+}
+
 /** A function's frame: arrow functions see the `this` of the one around them. */
 interface Frame {
   readonly ownThis: boolean;
@@ -277,6 +291,13 @@ class Analysis {
     const { callee } = node;
     this.visit(callee, scope, frame);
     if (callee.type === "MemberExpression") this.#recordPath(callee, scope, "call");
+    if (writesToArgument(callee, scope)) {
+      const [target] = node.arguments;
+      if (target !== undefined) {
+        const origins = this.#aliases.of(target, scope);
+        this.writes.push(...origins.map((origin) => ({ origin, path: [null], how: "member" as const })));
+      }
+    }
     const handed = this.#aliases.handedBy(callee, scope);
     for (const argument of node.arguments) {
       const { type } = argument;

@@ -1,5 +1,6 @@
 /** Reads and checks what a loop is asked to be. */
 import { ArgumentError } from "../base/errors.js";
+import { requireKnownOptions } from "../base/options.js";
 import type { Schedule } from "../closure/job.js";
 import type { Pool } from "./pool.js";
 import { requireTimeout } from "./timeout.js";
@@ -28,7 +29,7 @@ export interface LoopOptions<W extends object = object> {
    * are then not looked for. Everything but shared memory is copied, once per rank.
    */
   readonly with?: W;
-  /** Default: a pool that is made when it is first needed, and never keeps the process alive. */
+  /** Default: a pool that is made when it is first needed. It keeps the process alive only while a call is under way. */
   readonly pool?: Pool;
   /**
    * `"static"`: one block of neighbours per rank, or chunks in turn. `"dynamic"`: who is free takes the next chunk (of 1).
@@ -82,7 +83,11 @@ function checkCount(argument: string, count: number): number {
 export function resolveRange(over: unknown): LoopRange {
   if (typeof over === "number") return { count: checkCount("n", over), iterations: { from: 0, step: 1 } };
   if (typeof over !== "object" || over === null) {
-    refuse("n", typeof over === "string" ? over : typeof over, "a number, { from, to, step } or an iterable");
+    refuse(
+      "n",
+      typeof over === "function" ? "a function" : over,
+      "a number, { from, to, step } or an iterable",
+    );
   }
   if (Symbol.iterator in over) {
     const items: unknown[] = Array.from(over as Iterable<unknown>); // It has an iterator.
@@ -131,14 +136,11 @@ export function resolveSchedule(schedule: unknown): Schedule {
   }
 }
 
-const known = new Set(["with", "pool", "schedule", "ranks", "if", "signal", "timeout", "onProgress"]);
+const known = ["with", "pool", "schedule", "ranks", "if", "signal", "timeout", "onProgress"];
 
 /** Refuses options that do not exist or are of the wrong type. */
 export function checkLoopOptions(options: LoopOptions): void {
-  if (typeof options !== "object" || (options as unknown) === null) refuse("options", options, "an object");
-  for (const key of Object.keys(options)) {
-    if (!known.has(key)) refuse(`options.${key}`, "set", `only ${[...known].join(", ")}`, "remove it");
-  }
+  requireKnownOptions("parallelFor", options, known);
   const { ranks, signal, onProgress } = options;
   if (ranks !== undefined && (!Number.isSafeInteger(ranks) || ranks < 1)) {
     refuse("options.ranks", ranks, "an integer of at least 1");

@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import type { DeviceKind } from "../base/device-kind.js";
 import { deviceKinds } from "../base/device-kind.js";
 import { ArgumentError } from "../base/errors.js";
+import { requireKnownOptions } from "../base/options.js";
 import type { PoolEvent } from "./events.js";
 
 /** What a rank is asked to be. */
@@ -125,8 +126,7 @@ export function resolveOptions(
   options: PoolOptions,
   environment: NodeJS.ProcessEnv = process.env,
 ): PoolSettings {
-  if (typeof options !== "object" || (options as unknown) === null) refuse("options", options, "an object");
-  const known = new Set([
+  requireKnownOptions("createPool", options, [
     "ranks",
     "device",
     "inProcess",
@@ -139,9 +139,6 @@ export function resolveOptions(
     "signal",
     "onEvent",
   ]);
-  for (const key of Object.keys(options)) {
-    if (!known.has(key)) refuse(`options.${key}`, "set", `only ${[...known].join(", ")}`, "remove it");
-  }
   const {
     memory = defaultMemory,
     heap,
@@ -167,11 +164,11 @@ export function resolveOptions(
       : availableParallelism());
   if (!Number.isSafeInteger(memory) || memory < 0) refuse("memory", memory, "a number of bytes");
   if (heap !== undefined && !(Number.isSafeInteger(heap) && heap >= leastHeap)) {
-    refuse("heap", heap, `a number of bytes, at least ${leastHeap}`);
+    refuse("heap", heap, `a whole number of bytes, at least ${leastHeap}`);
   }
   if (typeof inProcess !== "boolean") refuse("inProcess", inProcess, "true or false");
   if (scriptHeap !== undefined && !(Number.isSafeInteger(scriptHeap) && scriptHeap >= leastScriptHeap)) {
-    refuse("scriptHeap", scriptHeap, `a number of bytes, at least ${leastScriptHeap}`);
+    refuse("scriptHeap", scriptHeap, `a whole number of bytes, at least ${leastScriptHeap}`);
   }
   if (typeof inline !== "boolean") refuse("inline", inline, "true or false");
   if (signal !== undefined && !(signal instanceof AbortSignal)) refuse("signal", signal, "an AbortSignal");

@@ -32,6 +32,11 @@ export class CallQueue {
     return this.#closed;
   }
 
+  /** Throws `PoolClosedError` if the pool is closed. */
+  requireOpen(operation: string): void {
+    if (this.#closed) throw closedError(operation);
+  }
+
   /** Runs `task` after the calls before it. Rejects with the signal's reason, or `PoolClosedError`, as soon as that applies. */
   run<T>(
     operation: string,
@@ -76,7 +81,7 @@ export class CallQueue {
 
   /** Runs `task` now. Throws `BlockingError` if another call is under way: its caller would have to be served by this thread. */
   runNow<T>(operation: string, signal: AbortSignal | undefined, task: (context: CallContext) => T): T {
-    if (this.#closed) throw closedError(operation);
+    this.requireOpen(operation);
     signal?.throwIfAborted();
     const [running] = this.#calls;
     if (running !== undefined) {

@@ -7,7 +7,7 @@ export function requireTimeout(operation: string, timeout: unknown): void {
   throw new ArgumentError({
     operation,
     argument: "options.timeout",
-    found: typeof timeout === "number" ? String(timeout) : typeof timeout,
+    found: typeof timeout === "number" || timeout === null ? String(timeout) : `a ${typeof timeout}`,
     expected: "a positive number of milliseconds",
   });
 }

@@ -6,6 +6,7 @@ import type { ArrayInput, Lease, NDArray } from "../arrays/index.js";
 import { at } from "../base/at.js";
 import type { Storage } from "../base/dtype.js";
 import { ArgumentError } from "../base/errors.js";
+import { requireKnownOptions } from "../base/options.js";
 import type { ArrayTree } from "./arrayTree.js";
 import type { Engine, EvaluateOptions, FunctionResult, Linearization, OutOptions } from "./engine.js";
 import { costFrom, gradientOf, jacobianOf, leaseOf, productOf, residualOf, shapedAs } from "./engine.js";
@@ -26,6 +27,8 @@ export type GradientOf<X> = X extends ArrayInput
 
 /** One evaluation, ready to be made. */
 export interface FunctionCall<T> {
+  /** What the user called. */
+  readonly operation: string;
   readonly method: Method;
   readonly x: Float64Array;
   readonly extra: Float64Array | null;
@@ -150,7 +153,7 @@ export class FunctionCalls<X> {
     result: (found: FunctionResult) => T,
   ): FunctionCall<T> {
     this.requireLive(operation);
-    return { method, x: this.flatten(operation, "x", x), extra, out, result };
+    return { operation, method, x: this.flatten(operation, "x", x), extra, out, result };
   }
 }
 
@@ -168,16 +171,23 @@ function claim(
   };
 }
 
+/** The options of a call whose result may lie in memory of an earlier one. */
+function resultOptions(operation: string): readonly string[] {
+  return operation === "jacobian" || operation === "linearize" ? ["out"] : [];
+}
+
 type ClaimOptions = Parameters<typeof claim>[1];
 
 /** Makes a call and awaits it. */
 export async function evaluate<T>(engine: Engine, call: FunctionCall<T>, options: ClaimOptions): Promise<T> {
-  const { method, x, extra } = call;
+  const { operation, method, x, extra } = call;
+  requireKnownOptions(operation, options, ["signal", "timeout", ...resultOptions(operation)]);
   return call.result(await engine.evaluate(method, x, extra, claim(call, options)));
 }
 
 /** Makes a call and blocks until it is done. */
 export function evaluateNow<T>(engine: Engine, call: FunctionCall<T>, options: ClaimOptions): T {
-  const { method, x, extra } = call;
+  const { operation, method, x, extra } = call;
+  requireKnownOptions(`sync.${operation}`, options, ["timeout", ...resultOptions(operation)]);
   return call.result(engine.evaluateNow(method, x, extra, claim(call, options)));
 }

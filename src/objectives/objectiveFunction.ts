@@ -3,6 +3,8 @@
  * the rank that holds it.
  */
 import type { NDArray } from "../arrays/index.js";
+import { requireKnownOptions } from "../base/options.js";
+import { coreOf } from "../executor/cores.js";
 import { defaultPool, defaultPoolNow } from "../executor/defaultPool.js";
 import type { Pool } from "../executor/pool.js";
 import type { ArrayTree } from "./arrayTree.js";
@@ -163,11 +165,18 @@ function join<X extends ArrayTree>(
   return new ObjectiveFunction(layout, entries, new PoolEngine(pool, entries, layout, objectives));
 }
 
+/** Refuses options that do not exist, and a pool that is closed. */
+function checked<O extends ObjectiveFunctionOptions<unknown>>(operation: string, options: O): O {
+  requireKnownOptions(operation, options, ["x", "pool"]);
+  if (options.pool !== undefined) coreOf(options.pool).queue.requireOpen(operation);
+  return options;
+}
+
 async function build<const X extends ArrayTree>(
   objectives: readonly Objective[],
   options: ObjectiveFunctionOptions<X>,
 ): Promise<ObjectiveFunction<CoefficientsOf<X>>> {
-  const built = buildEntries("objectiveFunction", objectives, options.x);
+  const built = buildEntries("objectiveFunction", objectives, checked("objectiveFunction", options).x);
   return join<X>(objectives, built, options.pool ?? (await defaultPool()));
 }
 
@@ -176,7 +185,7 @@ function buildNow<const X extends ArrayTree>(
   options: ObjectiveFunctionOptions<X>,
 ): ObjectiveFunction<CoefficientsOf<X>> {
   const operation = "objectiveFunction.sync";
-  const built = buildEntries(operation, objectives, options.x);
+  const built = buildEntries(operation, objectives, checked(operation, options).x);
   return join<X>(objectives, built, options.pool ?? defaultPoolNow(operation));
 }
 

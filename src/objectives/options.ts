@@ -3,6 +3,7 @@
  */
 import type { ArrayInput } from "../arrays/index.js";
 import { ArgumentError } from "../base/errors.js";
+import { requireKnownOptions } from "../base/options.js";
 import type { ArrayTree } from "./arrayTree.js";
 
 /** Options of an objective. */
@@ -66,11 +67,11 @@ export function checkOptions(options: ObjectiveOptions): void {
       ...(remedy === undefined ? {} : { remedy }),
     });
   };
-  for (const key of Object.keys(options)) {
-    if (!(known as readonly string[]).includes(key)) {
-      refuse("options", `"${key}", which is not an option`, known.join(", "));
-    }
-  }
+  requireKnownOptions(
+    options.name === undefined ? "objective" : `objective "${options.name}"`,
+    options,
+    known,
+  );
   if (options.name !== undefined && (typeof options.name !== "string" || options.name === "")) {
     refuse("name", JSON.stringify(options.name), "a string that is not empty");
   }

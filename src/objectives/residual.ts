@@ -125,6 +125,7 @@ export function residualGraph(
         argument: "result",
         found: formatShape(result.shape),
         expected: "at least one element",
+        remedy: "leave the objective out where it has no rows",
       });
     }
     return [result.reshape([result.size])];

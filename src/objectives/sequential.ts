@@ -4,6 +4,7 @@
  */
 import { Lease } from "../arrays/index.js";
 import { at } from "../base/at.js";
+import { requireKnownOptions } from "../base/options.js";
 import type { ArrayTree } from "./arrayTree.js";
 import type { Engine, FunctionResult } from "./engine.js";
 import type { Entry } from "./entry.js";
@@ -68,6 +69,7 @@ export function sequential<const X extends ArrayTree>(
   objectives: readonly Objective[],
   options: { readonly x: X },
 ): ObjectiveFunction<CoefficientsOf<X>> {
+  requireKnownOptions("sequential", options, ["x"]);
   const { layout, entries } = buildEntries("sequential", objectives, options.x);
   const local = new LocalEngine(entries, layout.size);
   const evaluateNow = evaluateInTurn(local, entries, layout.size);

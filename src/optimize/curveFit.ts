@@ -9,7 +9,7 @@ import { entry } from "./entry.js";
 import { differenceAccuracy } from "./finiteDifference.js";
 import type { DifferenceScheme } from "./finiteDifference.js";
 import { formulaProblem } from "./formulaCurve.js";
-import { solveProblem } from "./leastSquares.js";
+import { solveProblem, requireLeastSquaresOptions } from "./leastSquares.js";
 import type { LeastSquaresOptions } from "./leastSquares.js";
 import { plainCurveProblem } from "./plainCurve.js";
 import type { PlainCurve, PlainCurveJacobian } from "./plainCurve.js";
@@ -105,6 +105,7 @@ export async function curveFit<P extends PerParameter<P>>(
   // A caller without types can leave the options out; what is missing is then named.
   options?: CurveFitOptions<P> & { readonly jac?: DifferenceScheme | PlainCurveJacobian<unknown, P> },
 ): Promise<CurveFitResult<P>> {
+  requireLeastSquaresOptions(operation, options ?? {}, ["p0", "sigma", "absoluteSigma", "jac"]);
   const { absoluteSigma = false, jac, maxNfev, sigma, xScale = "jac" } = options ?? {};
   const data = curveData(operation, ydata, options?.p0, sigma);
   const problem = problemOf<P>(f, xdata, data, jac);

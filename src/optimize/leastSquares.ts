@@ -3,6 +3,7 @@
  * `LeastSquaresProblem`. A method is a pair of a descent and a search; this file lists them and checks the options.
  */
 import { ArgumentError, ShapeError } from "../base/errors.js";
+import { requireKnownOptions } from "../base/options.js";
 import type { Pool } from "../executor/pool.js";
 import { Objective } from "../objectives/objective.js";
 import type { ArrayTree } from "../objectives/arrayTree.js";
@@ -78,6 +79,32 @@ export interface ObjectiveLeastSquaresOptions extends LeastSquaresOptions {
   readonly pool?: Pool | undefined;
 }
 
+/** The names of all options, and of those that only one kind of problem has. */
+const known = [
+  "method",
+  "bounds",
+  "xScale",
+  "loss",
+  "fScale",
+  "maxNfev",
+  "callback",
+  "verbose",
+  "log",
+  "signal",
+  "ftol",
+  "xtol",
+  "gtol",
+] as const satisfies readonly (keyof LeastSquaresOptions)[];
+
+/** Refuses options that do not exist; `more` are those of the operation beyond the usual. */
+export function requireLeastSquaresOptions(
+  operation: string,
+  options: unknown,
+  more: readonly string[],
+): void {
+  requireKnownOptions(operation, options, [...known, ...more]);
+}
+
 type AnyProblem = PlainResidual | ObjectiveFunction | Objective | readonly Objective[];
 type AnyOptions = PlainLeastSquaresOptions & ObjectiveLeastSquaresOptions;
 
@@ -86,6 +113,7 @@ async function fitAwaited(
   x0: NumericVector | ArrayTree,
   options: AnyOptions = {},
 ): Promise<LeastSquaresResult> {
+  requireLeastSquaresOptions("leastSquares", options, typeof fun === "function" ? ["jac"] : ["pool"]);
   if (fun instanceof ObjectiveFunction) {
     const { signal } = options;
     const problem = objectiveProblem(fun, signal === undefined ? {} : { signal });
@@ -110,6 +138,7 @@ function fitNow(
   options: AnyOptions = {},
 ): LeastSquaresResult {
   const operation = "leastSquares.sync";
+  requireLeastSquaresOptions(operation, options, typeof fun === "function" ? ["jac"] : ["pool"]);
   if (fun instanceof ObjectiveFunction) {
     const work = objectiveWork(blockingProblem(fun), fun, x0, options);
     return objectiveResult(fun, finishWork(operation, work));

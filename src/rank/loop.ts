@@ -149,7 +149,7 @@ function encodeValues(
   const positions = runs.flatMap((first, i) =>
     i % 2 === 0 ? Array.from({ length: at(runs, i + 1) }, (_, offset) => first + offset) : [],
   );
-  const encoder = new Encoder("parallelFor");
+  const encoder = new Encoder("parallelFor", "from");
   const encoded: unknown[] = [];
   for (let i = 0; i < values.length; i++) {
     const index = indexOf(at(positions, i));

@@ -31,7 +31,9 @@ function expectClose(actual: NDArray, expected: NDArray | readonly number[], tol
   expect(actual.size).toBe(values.length);
   flat(actual).forEach((value, i) => {
     const wanted = values[i] ?? NaN;
-    if (Number.isNaN(value) && Number.isNaN(wanted)) return;
+    // Infinities and what is no number agree only with their like.
+    if (Object.is(value, wanted)) return;
+    if (!Number.isFinite(wanted)) expect(value).toBe(wanted);
     const error = Math.abs(value - wanted);
     expect(error <= tolerance * Math.max(1, Math.abs(wanted)), `${value} is not ${wanted}`).toBe(true);
   });

@@ -71,7 +71,14 @@ describe("help and usage", () => {
     ["an unknown option", ["devices", "--fast"], /unknown option '--fast'/],
     ["a missing argument", ["trace"], /missing required argument 'file'/],
     ["ranks that are none", ["run", "--ranks", "x", "p.js"], /'--ranks <n>' argument 'x' is invalid/],
+    [
+      "a device that no pool has",
+      ["run", "--device", "abacus", "p.js"],
+      /--device is "abacus", expected "auto"/,
+    ],
+    ["an unknown isolation", ["run", "--isolation", "cell", "p.js"], /--isolation is "cell"/],
   ])("refuses %s with the exit code 2", async (_name, args, message) => {
+    await file("p.js", "");
     const { code, errors } = await heddle(args);
     expect(code).toBe(2);
     expect(errors).toMatch(message);
@@ -178,11 +185,6 @@ describe("heddle run and heddle trace", () => {
       "a program that is not there",
       async () => Promise.resolve(["run", "none.mjs"]),
       /"none.mjs", which does not exist/,
-    ],
-    [
-      "a device that no pool has",
-      async () => ["run", "--device", "abacus", await file("a.mjs", "")],
-      /HEDDLE_DEVICE/,
     ],
     [
       "a trace that is not there",

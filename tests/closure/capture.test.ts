@@ -649,7 +649,10 @@ describe("what a body uses from outside is found by itself", () => {
     const key = "nested";
     const body = travelled(() => [Object.isFrozen(settings), Object.isFrozen(settings[key].list)]);
     expect(body()).toEqual([true, true]);
-    const sneaky = travelled((name: "nested") => Object.assign(settings[name], { list: [] }));
+    const sneaky = travelled((name: "nested") => {
+      const { assign } = Object;
+      return assign(settings[name], { list: [] });
+    });
     expect(() => sneaky("nested")).toThrow(TypeError);
   });
 
@@ -768,5 +771,43 @@ describe("registerCodec", () => {
     expect(() => capture("() => 1", { p: new Other() })).toThrow(
       /the decoder of codec "test other" is a function that uses "Other"/,
     );
+  });
+});
+
+describe("what is not there, or would be lost", () => {
+  it("memory that was transferred away is refused by name", () => {
+    const values = new Float64Array(8);
+    const bytes = new DataView(new ArrayBuffer(8));
+    for (const { buffer } of [values, bytes]) structuredClone(buffer, { transfer: [buffer] });
+    for (const [text, given] of [
+      ["() => values[0]", { values }],
+      ["() => bytes.getInt8(0)", { bytes }],
+      ["() => raw.byteLength", { raw: values.buffer }],
+      ["() => list[0].values", { list: [{ values }] }],
+    ] as const) {
+      expect(() => capture(text, given)).toThrow(CaptureError);
+      expect(() => capture(text, given)).toThrow(/memory that was transferred away/);
+    }
+    expect(() => capture("() => empty.length", { empty: new Float64Array(0) })).not.toThrow();
+  });
+
+  it("writes by functions of the language are refused", () => {
+    const o = { a: 1, inner: { b: 2 } };
+    for (const text of [
+      "() => Object.assign(o, { b: 1 })",
+      "() => { const { inner } = o; Object.assign(inner, { b: 1 }); }",
+      '() => Object.defineProperty(o, "a", { value: 2 })',
+      '() => Reflect.set(o.inner, "b", 3)',
+      '() => Reflect.deleteProperty(o, "a")',
+    ]) {
+      expect(() => capture(text, { o }), text).toThrow(/return the value instead/);
+    }
+    for (const text of [
+      "() => Object.assign({}, o)",
+      "() => { const Object = { assign: () => 1 }; return Object.assign(o, 1); }",
+      "() => Object.keys(o)",
+    ]) {
+      expect(() => capture(text, { o }), text).not.toThrow();
+    }
   });
 });

@@ -323,7 +323,7 @@ describe.each<[string, PoolOptions, number]>([
     ["a fraction", 1.5, {}, /n is 1.5/],
     ["NaN", NaN, {}, /n is NaN/],
     ["too many", 2 ** 40, {}, /at most 2147483647; loop over blocks/],
-    ["nothing", undefined, {}, /n is "undefined", expected a number/],
+    ["nothing", undefined, {}, /n is undefined, expected a number/],
     ["null", null, {}, /expected a number/],
     ["an empty object", {}, {}, /an object without `to`/],
     ["a step of 0", { to: 3, step: 0 }, {}, /step is 0, expected not 0/],

@@ -266,7 +266,7 @@ describe("bad input is refused: ", () => {
       "an unknown option",
       () => identity({ targets: 3 } as ObjectiveOptions),
       ArgumentError,
-      /"targets", which is not an option, expected name, target/,
+      /options.targets is given, though there is no such option, expected only name, target/,
     ],
     [
       "target and bounds",
