@@ -158,6 +158,7 @@ export type { Plan } from "./plan/plan.js";
 export type { Status } from "./optimize/termination.js";
 export type { StepOptions } from "./executor/resident.js";
 export type { Storage, StorageOf } from "./base/dtype.js";
+export type { Elements } from "./base/elements.js";
 export type { TracedCurve, XData } from "./optimize/tracedCurve.js";
 export type { Aval, Equation, GraphConstant } from "./ir/graph.js";
 export type { Instruction, PlanProgram, Region } from "./plan/plan.js";
