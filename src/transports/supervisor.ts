@@ -22,6 +22,12 @@ export interface SupervisorStart {
   readonly mail: Int32Array;
 }
 
+/**
+ * Megabytes of new objects on a rank whose memory is bounded. An engine that finds its heap full allows some megabytes more
+ * until the thread ends; where as much were to grow old at once, it would end the process instead.
+ */
+const young = 12;
+
 /** A pool of one thread, which replaces the thread when it ends. */
 function makePool({ entry, execArgv, scriptHeap }: RankThread): Piscina<RankStart, RankInfo> {
   const pool = new Piscina<RankStart, RankInfo>({
@@ -33,7 +39,12 @@ function makePool({ entry, execArgv, scriptHeap }: RankThread): Piscina<RankStar
     execArgv: [...execArgv],
     ...(scriptHeap === undefined
       ? {}
-      : { resourceLimits: { maxOldGenerationSizeMb: Math.ceil(scriptHeap / 2 ** 20) } }),
+      : {
+          resourceLimits: {
+            maxOldGenerationSizeMb: Math.ceil(scriptHeap / 2 ** 20),
+            maxYoungGenerationSizeMb: young,
+          },
+        }),
   });
   // An uncaught error of an idle thread; its exit follows and is what counts.
   pool.on("error", () => {});
