@@ -19,6 +19,7 @@ describe("creation", () => {
     expect(np.linspace(0, 1, 4, { endpoint: false }).toArray()).toEqual([0, 0.25, 0.5, 0.75]);
     expect(np.linspace(0, 0.3, 4).item(-1)).toBe(0.3);
     expect(np.linspace(2, 3, 1).toArray()).toEqual([2]);
+    for (const count of [-1, 1.5, NaN]) expect(() => np.linspace(0, 1, count)).toThrow(/linspace: count is/);
     expect(np.linspace(2, 3, 0).toArray()).toEqual([]);
     expect(np.logspace(0, 2, 3).toArray()).toEqual([1, 10, 100]);
     expect(np.geomspace(1, 100, 3).toArray()).toEqual([1, 10, 100]);

@@ -146,6 +146,17 @@ export function arange(first: number, second?: number, step = 1, dtype?: DType):
   return apply("add", scaled, filled(type, [length], start));
 }
 
+/** Throws `ArgumentError` if it is no number of points. */
+function requireCount(operation: string, count: unknown): number {
+  if (typeof count === "number" && Number.isSafeInteger(count) && count >= 0) return count;
+  throw new ArgumentError({
+    operation,
+    argument: "count",
+    found: typeof count === "number" ? String(count) : typeof count,
+    expected: "an integer from 0",
+  });
+}
+
 /** `count` evenly spaced f64 numbers from start to stop, which is the last one unless `endpoint` is false. */
 export function linspace(
   start: number,
@@ -153,7 +164,7 @@ export function linspace(
   count = 50,
   options: { readonly endpoint?: boolean } = {},
 ): NDArray<"float64"> {
-  const [length = 0] = shapeOf("linspace", count);
+  const length = requireCount("linspace", count);
   if (!Number.isFinite(start) || !Number.isFinite(stop)) {
     throw new ArgumentError({
       operation: "linspace",
@@ -188,7 +199,7 @@ export function logspace(
 
 /** `count` numbers from start to stop in geometric progression. Both must be on one side of 0. */
 export function geomspace(start: number, stop: number, count = 50): NDArray<"float64"> {
-  const [length = 0] = shapeOf("geomspace", count);
+  const length = requireCount("geomspace", count);
   if (!(start * stop > 0)) {
     throw new ArgumentError({
       operation: "geomspace",

@@ -187,6 +187,7 @@ async function loopRound(world: World, round: LoopRound): Promise<RoundEnd> {
     now: (limits) => parallelFor.sync(count, body, { ...options, ...limits }),
     bits,
   };
+  if (fault.startsWith("unsettled")) world.abandon();
   const ending = (): Allowed => {
     switch (fault) {
       case "none":
