@@ -7,10 +7,10 @@ import { at } from "../base/at.js";
 import type { StepMode } from "../transports/transport.js";
 
 /** Steps that are tried in each way before one is chosen. */
-const trials = 8;
+const trials = 32;
 
-/** The first of them do not count: programs are compiled, and ranks come to watch. */
-const warmUp = 3;
+/** The first of them do not count: programs are compiled, ranks come to watch, and the system moves threads apart. */
+const warmUp = 20;
 
 /** Steps after which the choice is made anew. */
 const reviewAfter = 2000;

@@ -30,8 +30,8 @@ describe("the way of steps", () => {
     ] as const) {
       const modes = new StepModes(all, false);
       const seen = run(modes, 200, { ranks: 0.1, joined, inline }, 0.001);
-      expect(new Set(seen.slice(0, 24))).toEqual(new Set(["ranks", "joined", "inline"]));
-      expect(new Set(seen.slice(24))).toEqual(new Set([best]));
+      expect(new Set(seen.slice(0, 96))).toEqual(new Set(["ranks", "joined", "inline"]));
+      expect(new Set(seen.slice(96))).toEqual(new Set([best]));
       expect(modes.news()).toBe(best === "inline" ? true : undefined);
     }
   });
